@@ -1,0 +1,112 @@
+# One non-recursive build. The targets people use:
+#
+#   make              build/funcscope
+#   make STATIC=1     build/static/funcscope, one file to copy to any machine
+#   make demo         install what is missing, build, show the main job
+#   make test         install what is missing, build, run every test this machine can run
+#   make bench        side by side with bpftrace
+#   make lint         clang-format, clang-tidy, shellcheck, layers, manual pages
+#   make install      program, manual pages, completions below DESTDIR/PREFIX
+#
+# Cross: make STATIC=1 CROSS=aarch64-linux-gnu- SYSROOT=DIR O=build/arm64
+
+VERSION := 0.1.0
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+O       ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CROSS   ?=
+SYSROOT ?=
+STATIC  ?=
+SAN     ?=
+
+CC      := $(CROSS)gcc
+CXX     := $(CROSS)g++
+CLANG   ?= clang
+BPFTOOL ?= $(shell command -v bpftool || echo /usr/sbin/bpftool)
+MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
+CFLAGS ?= -O2 -g
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
+	     $(SYSFLAGS) -Isrc -I$(O)/gen
+comma    := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -lm
+STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -lm -lpthread -ldl
+LDFLAGS  ?=
+
+include mk/packages.mk
+include mk/cross.mk
+
+SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
+	src/source/*.c src/sink/*.c src/cmd/*.c)
+OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o
+SKEL := $(O)/gen/func_snoop.skel.h
+BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine)),arm64,x86)
+PAGES := $(sort $(wildcard docs/man/*.1))
+
+BIN := $(if $(STATIC),$(O)/static/funcscope,$(O)/funcscope)
+
+.PHONY: all clean install demo test bench lint deps
+all: $(BIN)
+
+$(O)/funcscope: $(OBJ)
+	$(CC) $(SANFLAGS) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
+
+# libdw may load libdebuginfod; in a static program it then simply is not there, which is what we want.
+$(O)/static/funcscope: $(OBJ)
+	@mkdir -p $(@D)
+	$(CC) -static $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(STATIC_LIBS) 2>&1 | \
+		{ grep -v -e 'statically linked applications requires' -e 'In function' || true; }
+	@test -x $@
+
+$(O)/obj/%.o: src/%.c $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(O)/obj/gen/pages.o: $(O)/gen/pages.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+
+$(O)/gen/pages.c: $(PAGES) tools/gen-pages
+	@mkdir -p $(@D)
+	tools/gen-pages $(PAGES) >$@.tmp && mv $@.tmp $@
+
+# The numbers of the system calls, from the target's own headers.
+$(O)/gen/syscalls.inc:
+	@mkdir -p $(@D)
+	echo '#include <sys/syscall.h>' | $(CC) $(SYSFLAGS) -E -dM - | \
+		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/{"\1", __NR_\1},/p' | sort >$@.tmp
+	mv $@.tmp $@
+
+$(O)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+
+$(O)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -Wall -Werror -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc -Ibpf -c -o $@ $<
+
+$(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
+	$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@
+
+clean:
+	rm -rf build
+
+install: all
+	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/funcscope
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(PAGES) $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	$(BIN) completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/funcscope
+	$(BIN) completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_funcscope
+
+demo: deps
+	@$(MAKE) --no-print-directory -s all fixtures
+	@tools/demo
+
+include mk/fixtures.mk
+include mk/vm.mk
+include mk/test.mk
+-include $(OBJ:.o=.d)

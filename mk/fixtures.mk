@@ -1,0 +1,97 @@
+# The programs that the end-to-end tests trace, into $(O)/fixtures. They build natively and, as everything else, with
+# CROSS and SYSROOT for another architecture; what only x86 has is left out elsewhere.
+
+FIX      := $(O)/fixtures
+FIX_SRC  := tests/fixtures
+FIX_HDR  := $(wildcard $(FIX_SRC)/*.h)
+FIX_ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+OBJCOPY  := $(CROSS)objcopy
+STRIP    := $(CROSS)strip
+
+FIX_CFLAGS   := -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLAGS)
+FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLAGS)
+
+# One C file, one program.
+FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner
+# Programs and libraries with a rule of their own.
+FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
+	     libplug.so libfix.so.1 bare/libfix.so.1
+FIX_x86_64 := nop5forks
+
+FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
+
+.PHONY: fixtures
+fixtures: $(FIX_ALL)
+
+$(FIX_ALL): | $(FIX)/bare
+$(FIX)/bare:
+	@mkdir -p $@
+
+$(addprefix $(FIX)/,$(FIX_PLAIN)): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -pthread -o $@ $< -ldl
+
+$(FIX)/pie: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fPIE -pie -o $@ $<
+
+$(FIX)/nopie: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-pie -no-pie -o $@ $<
+
+$(FIX)/static: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -static -o $@ $<
+
+$(FIX)/runner-static: $(FIX_SRC)/runner.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -static -pthread -o $@ $<
+
+# Nothing left but what it exports; local_work() is gone.
+$(FIX)/stripped: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -rdynamic -o $@ $<
+	$(STRIP) -s $@
+
+# As Fedora does it: the symbols that .dynsym has not, packed by xz into a section. No build id, so that no
+# debug file can help.
+$(FIX)/minidebug: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -Wl,--build-id=none -o $@.tmp $<
+	$(OBJCOPY) --only-keep-debug $@.tmp $@.debug
+	$(OBJCOPY) -S --remove-section .comment --keep-symbol=work --keep-symbol=local_work $@.debug $@.mini
+	xz -f -k $@.mini
+	$(STRIP) -s $@.tmp
+	$(OBJCOPY) --add-section .gnu_debugdata=$@.mini.xz $@.tmp
+	rm -f $@.debug $@.mini $@.mini.xz
+	mv $@.tmp $@
+
+# The build id is fixed, so that the tests know where to install the debug file.
+$(FIX)/sepdebug $(FIX)/sepdebug.debug &: $(FIX_SRC)/calls.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -Wl,--build-id=0xf5c0ffee00112233445566778899aabbccddeeff -o $(FIX)/sepdebug.tmp $<
+	$(OBJCOPY) --only-keep-debug $(FIX)/sepdebug.tmp $(FIX)/sepdebug.debug
+	$(STRIP) -s -o $(FIX)/sepdebug $(FIX)/sepdebug.tmp
+	rm -f $(FIX)/sepdebug.tmp
+
+$(FIX)/cxx: $(FIX_SRC)/cxx.cc $(FIX_HDR)
+	$(CXX) $(FIX_CXXFLAGS) -o $@ $<
+
+# The C compiler takes no such name; objcopy does.
+$(FIX)/ctlsym: $(FIX_SRC)/ctlsym.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -c -o $@.o $<
+	$(OBJCOPY) --redefine-sym "$$(printf 'evil=ev\033[31m\ail\nfunction')" $@.o
+	$(CC) $(FIX_CFLAGS) -o $@ $@.o
+	rm -f $@.o
+
+$(FIX)/libplug.so: $(FIX_SRC)/libplug.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -shared -fPIC -o $@ $<
+
+$(FIX)/libfix.so.1: $(FIX_SRC)/libfix.c $(FIX_SRC)/libfix.map $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -shared -fPIC -Wl,-soname,libfix.so.1 \
+		-Wl,--version-script=$(FIX_SRC)/libfix.map -o $@ $<
+
+# The same library as a distribution ships it: .dynsym only.
+$(FIX)/bare/libfix.so.1: $(FIX)/libfix.so.1
+	$(STRIP) -s -o $@ $<
+
+$(FIX)/usefix: $(FIX_SRC)/usefix.c $(FIX)/libfix.so.1 $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libfix.so.1 -Wl,-rpath,'$$ORIGIN'
+
+# gcc makes the nop only in code that is not position independent. Linked without -pg, which would add a profiler.
+$(FIX)/nop5forks: $(FIX_SRC)/forks.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-pie -pg -mfentry -mnop-mcount -c -o $@.o $<
+	$(CC) $(FIX_CFLAGS) -no-pie -o $@ $@.o
+	rm -f $@.o

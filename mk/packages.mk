@@ -1,0 +1,10 @@
+# Debian packages: what building, testing and measuring need. `make deps` installs those that are missing,
+# and touches nothing when none is.
+
+BUILD_PACKAGES := gcc make clang bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev liblzma-dev \
+		  zlib1g-dev libbz2-dev libzstd-dev mandoc
+TEST_PACKAGES  := g++ bats libcmocka-dev jq xz-utils binutils file procps
+BENCH_PACKAGES := bpftrace time
+
+deps:
+	@tools/need-packages $(BUILD_PACKAGES) $(EXTRA_PACKAGES)

@@ -1,0 +1,47 @@
+# Tests: unit (cmocka, with address and undefined-behaviour sanitizers), end to end (bats), virtual machines.
+# `make test` runs them all through tests/run, which ends with one line of totals.
+
+UNIT     := $(O)/unit
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(UNIT)/%)
+UNIT_OBJ := $(patsubst src/%.c,$(UNIT)/obj/%.o,$(filter-out src/main.c,$(SRC)))
+UNIT_CFLAGS = $(ALL_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# An allocation that fails is made by wrapping the allocator (tests/unit/test_oom.c).
+UNIT_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
+
+.PHONY: unit test-unit test-e2e test-vm-all
+unit: $(UNIT_BIN)
+
+$(UNIT)/obj/%.o: src/%.c $(SKEL)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(UNIT)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+
+$(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c \
+		-lcmocka $(LIBS)
+
+test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(VM_PACKAGES)
+test: deps
+	@$(MAKE) --no-print-directory -s all unit fixtures
+	@tests/run unit e2e vm
+
+test-unit: EXTRA_PACKAGES := $(TEST_PACKAGES)
+test-unit: deps unit
+	@tests/run unit
+
+test-e2e: EXTRA_PACKAGES := $(TEST_PACKAGES)
+test-e2e: deps all fixtures
+	@tests/run e2e
+
+bench: EXTRA_PACKAGES := $(BENCH_PACKAGES) $(TEST_PACKAGES)
+bench: deps
+	@$(MAKE) --no-print-directory -s all fixtures
+	@bench/run
+
+lint: EXTRA_PACKAGES := clang-format clang-tidy shellcheck
+lint: deps all
+	@tools/lint
+
+-include $(UNIT_OBJ:.o=.d)

@@ -1,0 +1,124 @@
+/* Escaping for terminal, JSON and CSV, and the printing of durations. */
+#include "base/fmt.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Length of the UTF-8 character at s and its code point; 0 if the bytes are not one. */
+static int utf8(const char *s, uint32_t *cp)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	int n = p[0] < 0x80	  ? 1
+		: p[0] >> 5 == 6  ? 2
+		: p[0] >> 4 == 14 ? 3
+		: p[0] >> 3 == 30 ? 4
+				  : 0;
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+
+	if (n < 2) {
+		*cp = p[0];
+		return n;
+	}
+	*cp = p[0] & (0xffu >> (n + 1));
+	for (int i = 1; i < n; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		*cp = *cp << 6 | (p[i] & 0x3f);
+	}
+	if (*cp < least[n] || *cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff))
+		return 0;
+	return n;
+}
+
+static bool controls(uint32_t cp)
+{
+	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x2028 && cp <= 0x202e) ||
+	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f || cp == 0xfeff;
+}
+
+void fsc_fmt_term(struct fsc_buf *b, const char *s)
+{
+	uint32_t cp;
+
+	while (*s) {
+		int n = utf8(s, &cp);
+
+		if (n && !controls(cp)) {
+			fsc_buf_add(b, s, (size_t)n);
+			s += n;
+			continue;
+		}
+		for (int i = 0; i < (n ? n : 1); i++)
+			fsc_buf_printf(b, "\\x%02x", (unsigned char)*s++);
+	}
+}
+
+void fsc_fmt_json(struct fsc_buf *b, const char *s)
+{
+	uint32_t cp;
+
+	fsc_buf_putc(b, '"');
+	while (*s) {
+		int n = utf8(s, &cp);
+
+		if (!n) {
+			fsc_buf_puts(b, "\\ufffd");
+			s++;
+			continue;
+		}
+		if (cp == '"' || cp == '\\')
+			fsc_buf_printf(b, "\\%c", (char)cp);
+		else if (controls(cp))
+			fsc_buf_printf(b, "\\u%04x", cp);
+		else
+			fsc_buf_add(b, s, (size_t)n);
+		s += n;
+	}
+	fsc_buf_putc(b, '"');
+}
+
+void fsc_fmt_csv(struct fsc_buf *b, const char *s)
+{
+	struct fsc_buf safe = {0};
+	const char *p;
+
+	fsc_fmt_term(&safe, s);
+	p = fsc_buf_str(&safe);
+	if (!strpbrk(p, ",\"")) {
+		fsc_buf_puts(b, p);
+	} else {
+		fsc_buf_putc(b, '"');
+		for (; *p; p++) {
+			if (*p == '"')
+				fsc_buf_putc(b, '"');
+			fsc_buf_putc(b, *p);
+		}
+		fsc_buf_putc(b, '"');
+	}
+	b->failed |= safe.failed;
+	fsc_buf_release(&safe);
+}
+
+void fsc_fmt_ns(struct fsc_buf *b, double ns)
+{
+	static const struct {
+		double scale;
+		const char *name;
+	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
+	size_t u = 0;
+	double v;
+
+	while (u < 3 && ns < units[u].scale * 0.9995)
+		u++;
+	v = ns / units[u].scale;
+	fsc_buf_printf(b, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
+}
+
+size_t fsc_fmt_width(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += (*s & 0xc0) != 0x80;
+	return n;
+}

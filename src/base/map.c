@@ -1,0 +1,81 @@
+/* struct fsc_map: open addressing, FNV-1a, at most three quarters full. */
+#include "base/map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash(const void *key, size_t len)
+{
+	const unsigned char *p = key;
+	uint64_t h = 0xcbf29ce484222325u;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3u;
+	return h ^ (h >> 29);
+}
+
+static struct fsc_map_slot *find(struct fsc_map_slot *slots, size_t cap, const void *key,
+				 size_t len)
+{
+	for (size_t i = hash(key, len) & (cap - 1);; i = (i + 1) & (cap - 1)) {
+		struct fsc_map_slot *s = &slots[i];
+
+		if (!s->key || (s->len == len && !memcmp(s->key, key, len)))
+			return s;
+	}
+}
+
+static bool grow(struct fsc_map *m)
+{
+	size_t cap = m->cap ? m->cap * 2 : 64;
+	struct fsc_map_slot *slots = calloc(cap, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	for (size_t i = 0; i < m->cap; i++)
+		if (m->slots[i].key)
+			*find(slots, cap, m->slots[i].key, m->slots[i].len) = m->slots[i];
+	free(m->slots);
+	m->slots = slots;
+	m->cap = cap;
+	return true;
+}
+
+uint64_t *fsc_map_put(struct fsc_map *m, const void *key, size_t len, bool *ret_new)
+{
+	struct fsc_map_slot *s;
+
+	if (m->n * 4 >= m->cap * 3 && !grow(m))
+		return NULL;
+	s = find(m->slots, m->cap, key, len);
+	if (ret_new)
+		*ret_new = !s->key;
+	if (s->key)
+		return &s->value;
+	s->key = malloc(len ? len : 1);
+	if (!s->key)
+		return NULL;
+	memcpy(s->key, key, len);
+	s->len = len;
+	s->value = 0;
+	m->n++;
+	return &s->value;
+}
+
+uint64_t *fsc_map_get(const struct fsc_map *m, const void *key, size_t len)
+{
+	struct fsc_map_slot *s;
+
+	if (!m->cap)
+		return NULL;
+	s = find(m->slots, m->cap, key, len);
+	return s->key ? &s->value : NULL;
+}
+
+void fsc_map_release(struct fsc_map *m)
+{
+	for (size_t i = 0; i < m->cap; i++)
+		free(m->slots[i].key);
+	free(m->slots);
+	*m = (struct fsc_map){0};
+}

@@ -1,0 +1,30 @@
+/* struct fsc_vec: growth by doubling. */
+#include "base/vec.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *fsc_vec_push(struct fsc_vec *v)
+{
+	if (v->n == v->cap) {
+		size_t cap = v->cap ? v->cap * 2 : 8;
+		void *p;
+
+		if (cap > SIZE_MAX / v->size)
+			return NULL;
+		p = realloc(v->data, cap * v->size);
+		if (!p)
+			return NULL;
+		v->data = p;
+		v->cap = cap;
+	}
+	return memset((char *)v->data + v->size * v->n++, 0, v->size);
+}
+
+void fsc_vec_release(struct fsc_vec *v)
+{
+	free(v->data);
+	v->data = NULL;
+	v->n = v->cap = 0;
+}

@@ -1,0 +1,14 @@
+/* CPU time of processes, or of the whole machine, over a stretch of time. */
+#ifndef FSC_CMD_CPUTIME_H
+#define FSC_CMD_CPUTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Nanoseconds used so far by a process and its threads, 0 if it cannot be read. */
+uint64_t fsc_cputime_process(pid_t pid);
+/* Nanoseconds that all CPUs were not idle since boot, 0 if unknown. */
+uint64_t fsc_cputime_machine(void);
+
+#endif

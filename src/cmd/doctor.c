@@ -1,0 +1,210 @@
+/* funcscope doctor: what this machine can do, found out by trying, and what is missing otherwise.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fmt.h"
+#include "cmd/cmd.h"
+#include "engine/features.h"
+#include "engine/privilege.h"
+#include "sym/tracefs.h"
+
+struct doctor_opts {
+	int format;
+};
+
+static const char *const format_names[] = {"text", "json", NULL};
+
+static const struct fsc_opt doctor_opts[] = {
+    {'f', "format", FSC_OPT_CHOICE, offsetof(struct doctor_opts, format), "FORMAT", "output",
+     format_names},
+    {0},
+};
+
+/* One finding, in either format. */
+struct report {
+	struct fsc_buf b;
+	bool json;
+};
+
+static void section(struct report *r, const char *title)
+{
+	if (!r->json)
+		fsc_buf_printf(&r->b, "%s%s\n", r->b.n ? "\n" : "", title);
+}
+
+/* ok: the thing is as it should be. detail: what was found; advice: what to do about a no. */
+static void finding(struct report *r, bool ok, const char *name, const char *detail,
+		    const char *advice)
+{
+	if (r->json) {
+		fsc_buf_printf(&r->b,
+			       "{\"type\":\"check\",\"ok\":%s,\"name\":", ok ? "true" : "false");
+		fsc_fmt_json(&r->b, name);
+		fsc_buf_puts(&r->b, ",\"detail\":");
+		fsc_fmt_json(&r->b, detail);
+		if (!ok) {
+			fsc_buf_puts(&r->b, ",\"advice\":");
+			fsc_fmt_json(&r->b, advice);
+		}
+		fsc_buf_puts(&r->b, "}\n");
+		return;
+	}
+	fsc_buf_printf(&r->b, "  %-3s  %-18s  ", ok ? "yes" : "no", name);
+	fsc_fmt_term(&r->b, detail);
+	fsc_buf_putc(&r->b, '\n');
+	if (!ok && advice)
+		fsc_buf_printf(&r->b, "%27s-> %s\n", "", advice);
+}
+
+static void read_line(const char *path, char *buf, size_t size)
+{
+	FSC_AUTO(fsc_fclosep) FILE *f = fopen(path, "re");
+
+	buf[0] = '\0';
+	if (f && fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+}
+
+static void check_privileges(struct report *r)
+{
+	section(r, "privileges");
+	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
+		finding(r, fsc_privilege_has(c->number), c->name, c->what,
+			c->required ? "run as root, or: setcap cap_bpf,cap_perfmon+ep funcscope"
+				    : "only needed for the purpose named");
+}
+
+/* "[none] integrity confidentiality": the one in brackets holds. */
+static void check_lockdown(struct report *r)
+{
+	char line[128], detail[160];
+	bool open;
+
+	read_line("/sys/kernel/security/lockdown", line, sizeof(line));
+	open = !line[0] || strstr(line, "[none]");
+	snprintf(detail, sizeof(detail), "lockdown: %s", line[0] ? line : "not built in");
+	finding(r, open, "no lockdown", detail,
+		"confidentiality mode refuses kernel probes; turn it off at boot (lockdown=none)");
+}
+
+static void check_settings(struct report *r)
+{
+	char line[64], detail[128];
+
+	section(r, "kernel settings");
+	finding(r, access("/sys/kernel/btf/vmlinux", R_OK) == 0, "BTF",
+		"/sys/kernel/btf/vmlinux: the kernel's types, for fentry",
+		"needs CONFIG_DEBUG_INFO_BTF; everything but fentry works without");
+	finding(r, fsc_tracefs_mounted(), "tracefs mounted", "tracepoints and the function list",
+		"not needed: funcscope makes a private mount; for others: mount -t tracefs tracefs "
+		"/sys/kernel/tracing");
+	read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
+	snprintf(detail, sizeof(detail), "kernel.perf_event_paranoid = %s", line);
+	finding(r, geteuid() == 0 || strcmp(line, "2") <= 0, "perf events", detail,
+		"above 2 refuses perf events without root: sysctl kernel.perf_event_paranoid=2");
+	read_line("/proc/sys/kernel/kptr_restrict", line, sizeof(line));
+	snprintf(detail, sizeof(detail), "kernel.kptr_restrict = %s", line);
+	finding(r, strcmp(line, "2") != 0, "kernel addresses", detail,
+		"2 hides addresses, so functions go by name: sysctl kernel.kptr_restrict=1");
+	check_lockdown(r);
+}
+
+static void check_features(struct report *r)
+{
+	section(r, "kernel features, each tried");
+	for (int f = 0; f < FSC_FEATURE_MAX; f++) {
+		const struct fsc_feature_row *row = &fsc_features[f];
+		const char *why;
+		int rc = fsc_feature_try((enum fsc_feature)f, &why);
+
+		finding(r, rc == 0, row->name, rc ? why : row->what, row->without);
+	}
+}
+
+static void verdict_line(struct report *r, const char *what, const char *rung)
+{
+	if (r->json) {
+		fsc_buf_printf(&r->b, "{\"type\":\"rung\",\"for\":\"%s\",\"rung\":", what);
+		if (rung)
+			fsc_fmt_json(&r->b, rung);
+		else
+			fsc_buf_puts(&r->b, "null");
+		fsc_buf_puts(&r->b, "}\n");
+		return;
+	}
+	fsc_buf_printf(&r->b, "  %-18s %s\n", what, rung ? rung : "cannot be probed here");
+}
+
+/* The rung each class of probe will stand on; false if none works at all. */
+static bool verdict(struct report *r)
+{
+	const char *user = fsc_feature_works(FSC_FEATURE_UPROBE_MULTI) ? "uprobe.multi"
+			   : fsc_feature_works(FSC_FEATURE_UPROBE)     ? "uprobe"
+								       : NULL;
+	const char *kernel = fsc_feature_works(FSC_FEATURE_KPROBE_MULTI) ? "kprobe.multi"
+			     : fsc_feature_works(FSC_FEATURE_FENTRY)	 ? "fentry"
+			     : fsc_feature_works(FSC_FEATURE_KPROBE)	 ? "kprobe"
+									 : NULL;
+	const char *tp = fsc_feature_works(FSC_FEATURE_RAW_TRACEPOINT) ? "raw_tracepoint"
+			 : fsc_feature_works(FSC_FEATURE_TRACEPOINT)   ? "tracepoint"
+								       : NULL;
+
+	section(r, "what will be used");
+	verdict_line(r, "user functions", user);
+	verdict_line(r, "kernel functions", kernel);
+	verdict_line(r, "tracepoints", tp);
+	return user || kernel || tp;
+}
+
+static int examine(struct report *r, struct fsc_err *err)
+{
+	struct utsname u;
+	bool any;
+
+	if (!uname(&u) && !r->json)
+		fsc_buf_printf(&r->b, "Linux %s on %s\n", u.release, u.machine);
+	check_privileges(r);
+	check_settings(r);
+	check_features(r);
+	any = verdict(r);
+	if (fsc_buf_failed(&r->b))
+		return fsc_err_nomem(err);
+	if (fwrite(fsc_buf_str(&r->b), 1, r->b.n, stdout) != r->b.n || fflush(stdout))
+		return fsc_err_sys(err, errno, "cannot write the output");
+	if (any)
+		return 0;
+	return fsc_err_set(err, ENOTSUP,
+			   "nothing can be probed on this machine as things are; the "
+			   "lines marked 'no' say what to do");
+}
+
+static int run(int argc, char **argv, char **command, struct fsc_err *err)
+{
+	struct doctor_opts o = {0};
+	const struct fsc_opt_set sets[] = {{doctor_opts, &o}, {NULL, NULL}};
+	struct report r = {0};
+	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
+
+	if (!rc && (n || command))
+		rc = fsc_err_usage(err, "doctor takes no operands");
+	if (rc)
+		return rc;
+	r.json = o.format == 1;
+	rc = examine(&r, err);
+	fsc_buf_release(&r.b);
+	return rc;
+}
+
+const struct fsc_cmd fsc_cmd_doctor = {
+    .name = "doctor",
+    .summary = "find out what this machine can do, and what is missing",
+    .operands = "",
+    .example = "funcscope doctor",
+    .opts = (const struct fsc_opt *const[]){doctor_opts, NULL},
+    .run = run,
+};

@@ -1,0 +1,37 @@
+/* funcscope help [COMMAND]: the manual page of a command, carried in the program. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/pages.h"
+
+static const struct fsc_opt help_opts[] = {{0}};
+
+static int run(int argc, char **argv, char **command, struct fsc_err *err)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+
+	if (argc > 2 || command)
+		return fsc_err_usage(err, "help takes one command");
+	if (!name) {
+		fsc_cmd_overview();
+		return 0;
+	}
+	for (const struct fsc_page *p = fsc_pages; p->name; p++)
+		if (!strcmp(p->name, name)) {
+			fputs(p->text, stdout);
+			return fflush(stdout) ? fsc_err_sys(err, errno, "cannot write the output")
+					      : 0;
+		}
+	return fsc_err_usage(err, "there is no command '%s'; see: funcscope help", name);
+}
+
+const struct fsc_cmd fsc_cmd_help_row = {
+    .name = "help",
+    .summary = "show the manual page of a command",
+    .operands = "[COMMAND]",
+    .example = "funcscope help count",
+    .opts = (const struct fsc_opt *const[]){help_opts, NULL},
+    .run = run,
+};

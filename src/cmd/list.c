@@ -1,0 +1,125 @@
+/* funcscope list: what a probe would match, without attaching anything. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "cmd/cmd.h"
+#include "cmd/probes.h"
+
+struct list_opts {
+	int format;
+};
+
+static const char *const format_names[] = {"text", "json", NULL};
+
+static const struct fsc_opt list_opts[] = {
+    {'f', "format", FSC_OPT_CHOICE, offsetof(struct list_opts, format), "FORMAT", "output",
+     format_names},
+    {0},
+};
+
+static uint64_t shown_offset(const struct fsc_target *t)
+{
+	return t->site == FSC_SITE_KERNEL ? t->addr + t->offset
+	       : t->site == FSC_SITE_USER ? t->offset
+					  : (uint64_t)t->event_id;
+}
+
+static void add_text(const struct fsc_target *t, const struct fsc_target_row *r, struct fsc_buf *b)
+{
+	fsc_buf_printf(b, "%-10s  %#-12llx  ", r->kind, (unsigned long long)shown_offset(t));
+	fsc_fmt_term(b, r->binary);
+	fsc_buf_putc(b, ':');
+	fsc_fmt_term(b, r->symbol ? r->symbol : r->name);
+	if (r->symbol) {
+		fsc_buf_puts(b, "  ");
+		fsc_fmt_term(b, r->name);
+	}
+	if (t->aliases) {
+		fsc_buf_puts(b, "  = ");
+		fsc_fmt_term(b, t->aliases);
+	}
+	fsc_buf_putc(b, '\n');
+}
+
+static void add_json(const struct fsc_target *t, const struct fsc_target_row *r, struct fsc_buf *b)
+{
+	fsc_buf_printf(b, "{\"type\":\"probe\",\"kind\":\"%s\",\"binary\":", r->kind);
+	fsc_fmt_json(b, r->binary);
+	fsc_buf_puts(b, ",\"function\":");
+	fsc_fmt_json(b, r->name);
+	if (r->symbol) {
+		fsc_buf_puts(b, ",\"symbol\":");
+		fsc_fmt_json(b, r->symbol);
+	}
+	if (t->aliases) {
+		fsc_buf_puts(b, ",\"aliases\":");
+		fsc_fmt_json(b, t->aliases);
+	}
+	fsc_buf_printf(b, ",\"%s\":%llu,\"nop5\":%s}\n",
+		       t->site == FSC_SITE_TRACEPOINT ? "event_id" : "offset",
+		       (unsigned long long)shown_offset(t), t->nop5 ? "true" : "false");
+}
+
+static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	if (!format)
+		fsc_buf_puts(&b, "KIND        OFFSET        BINARY:SYMBOL  DEMANGLED  = ALIASES\n");
+	for (size_t i = 0; i < fsc_targets_count(t); i++) {
+		const struct fsc_target *at = fsc_targets_at(t, i);
+
+		(format ? add_json : add_text)(at, fsc_targets_row(t, at->row), &b);
+	}
+	if (fsc_buf_failed(&b))
+		rc = fsc_err_nomem(err);
+	else if (fwrite(fsc_buf_str(&b), 1, b.n, stdout) != b.n || fflush(stdout))
+		rc = fsc_err_sys(err, errno, "cannot write the output");
+	fsc_buf_release(&b);
+	return rc;
+}
+
+static int list(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec *pids,
+		struct fsc_targets *t, struct fsc_err *err)
+{
+	struct list_opts lo = {0};
+	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po}, {list_opts, &lo}, {NULL, NULL}};
+	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
+
+	if (!rc && !n)
+		rc = fsc_err_usage(err, "no probe given; try: funcscope list 'c:pthread_*'");
+	if (!rc)
+		rc = fsc_probes_pids(&po->pids, pids, err);
+	if (!rc)
+		rc = fsc_probes_resolve(argv + 1, n, po, pids, NULL, t, err);
+	return rc ? rc : print(t, lo.format, err);
+}
+
+static int run(int argc, char **argv, char **command, struct fsc_err *err)
+{
+	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
+	struct fsc_vec pids = FSC_VEC_INIT(pid_t);
+	struct fsc_targets t;
+	int rc;
+
+	if (command)
+		return fsc_err_usage(err, "list runs nothing, so it takes no command after '--'");
+	fsc_targets_init(&t);
+	rc = list(argc, argv, &po, &pids, &t, err);
+	fsc_targets_release(&t);
+	fsc_vec_release(&pids);
+	fsc_probe_opts_release(&po);
+	return rc;
+}
+
+const struct fsc_cmd fsc_cmd_list = {
+    .name = "list",
+    .summary = "show what a probe would match",
+    .operands = "PROBE...",
+    .example = "funcscope list 'libcrypto:EVP_*' -x 'EVP_PKEY_*'",
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, list_opts, NULL},
+    .run = run,
+};

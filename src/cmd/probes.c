@@ -1,0 +1,107 @@
+/* From the words of the command line to resolved targets. */
+#include "cmd/probes.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "probe/kind.h"
+
+const struct fsc_opt fsc_probe_opts[] = {
+    {'p', "pid", FSC_OPT_LIST, offsetof(struct fsc_probe_opts, pids), "PID",
+     "only this process; may be repeated, or 1,2,3", NULL},
+    {'x', "exclude", FSC_OPT_LIST, offsetof(struct fsc_probe_opts, excludes), "PATTERN",
+     "leave out functions that match; may be repeated", NULL},
+    {'r', "regex", FSC_OPT_FLAG, offsetof(struct fsc_probe_opts, regex), NULL,
+     "function names are extended regular expressions", NULL},
+    {0},
+};
+
+void fsc_probe_opts_release(struct fsc_probe_opts *o)
+{
+	fsc_vec_release(&o->pids);
+	fsc_vec_release(&o->excludes);
+}
+
+static int add_pid(const char *text, size_t n, struct fsc_vec *ret, struct fsc_err *err)
+{
+	char number[16], *end;
+	pid_t *slot;
+	long v;
+
+	if (n == 0 || n >= sizeof(number))
+		return fsc_err_usage(err, "'%s' is not a process number", text);
+	memcpy(number, text, n);
+	number[n] = '\0';
+	v = strtol(number, &end, 10);
+	if (*end || v <= 0 || v > 0x7fffffff)
+		return fsc_err_usage(err, "'%s' is not a process number", number);
+	if (kill((pid_t)v, 0) && errno == ESRCH)
+		return fsc_err_set(err, ESRCH, "no process %ld is running; see: ps -e", v);
+	slot = fsc_vec_push(ret);
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = (pid_t)v;
+	return 0;
+}
+
+int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		const char *t = *FSC_AT(const char *, texts, i);
+
+		for (;;) {
+			size_t n = strcspn(t, ",");
+			int rc = add_pid(t, n, ret, err);
+
+			if (rc)
+				return rc;
+			if (!t[n])
+				break;
+			t += n + 1;
+		}
+	}
+	return 0;
+}
+
+static int resolve_one(const char *text, const struct fsc_scope *scope, struct fsc_targets *ret,
+		       struct fsc_err *err)
+{
+	struct fsc_spec spec;
+	int rc = fsc_spec_parse(text, scope->regex, scope->n_pids || scope->command, &spec, err);
+
+	if (rc)
+		return rc;
+	rc = spec.kind->resolve(&spec, scope, ret, err);
+	fsc_spec_release(&spec);
+	return rc;
+}
+
+int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *o,
+		       const struct fsc_vec *pids, const char *command, struct fsc_targets *ret,
+		       struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) struct fsc_pattern *ex = calloc(o->excludes.n + 1, sizeof(*ex));
+	struct fsc_scope scope = {
+	    .pids = pids->data,
+	    .n_pids = pids->n,
+	    .command = command,
+	    .regex = o->regex,
+	    .excludes = ex,
+	};
+	int rc = ex ? 0 : fsc_err_nomem(err);
+
+	for (size_t i = 0; !rc && i < o->excludes.n; i++) {
+		rc =
+		    fsc_pattern_init(&ex[i], *FSC_AT(const char *, &o->excludes, i), o->regex, err);
+		scope.n_excludes += !rc;
+	}
+	for (int i = 0; !rc && i < n; i++)
+		rc = resolve_one(probes[i], &scope, ret, err);
+	for (size_t i = 0; i < scope.n_excludes; i++)
+		fsc_pattern_release(&ex[i]);
+	return rc;
+}

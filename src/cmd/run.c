@@ -1,0 +1,511 @@
+/* One run: start the command held, resolve, load, attach, let go, wait, detach, report. Everything
+ * it acquires is in struct run and released in one place. */
+#include "cmd/run.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "cmd/cputime.h"
+#include "engine/child.h"
+#include "engine/features.h"
+#include "engine/session.h"
+#include "sink/sink.h"
+#include "source/cgroups.h"
+#include "source/live.h"
+#include "sym/libs.h"
+
+static const char *const via_names[] = {"best", "multi", "fentry", "single", NULL};
+
+const struct fsc_opt fsc_run_opts[] = {
+    {'t', "tid", FSC_OPT_LIST, offsetof(struct fsc_run_opts, tids), "TID",
+     "only this thread; may be repeated", NULL},
+    {0, "comm", FSC_OPT_STRING, offsetof(struct fsc_run_opts, comm), "NAME",
+     "only tasks of this name", NULL},
+    {0, "cgroup", FSC_OPT_STRING, offsetof(struct fsc_run_opts, cgroup), "PATH",
+     "only tasks in this cgroup or below", NULL},
+    {0, "follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, follow), NULL,
+     "with -p: the children it forks, too", NULL},
+    {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, no_follow), NULL,
+     "with -- COMMAND: not the children it forks", NULL},
+    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct fsc_run_opts, duration), "SEC",
+     "stop after this time (0.5 is half a second)", NULL},
+    {'i', "interval", FSC_OPT_SECONDS, offsetof(struct fsc_run_opts, interval), "SEC",
+     "report each stretch of this time", NULL},
+    {'T', "timestamps", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, timestamps), NULL,
+     "print the time with each report", NULL},
+    {'f', "format", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, format), "FORMAT", "output",
+     fsc_sink_names},
+    {'o', "output", FSC_OPT_STRING, offsetof(struct fsc_run_opts, output), "FILE",
+     "write the data to a file", NULL},
+    {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, via), "RUNG", "how to attach",
+     via_names},
+    {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, fast_uprobes), NULL,
+     "probe 5-byte nops even where forked children die of it", NULL},
+    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, verbose), NULL,
+     "say what is being done, on stderr", NULL},
+    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_run_opts, ready_fd), "N", NULL, NULL},
+    {0},
+};
+
+void fsc_run_opts_release(struct fsc_run_opts *o)
+{
+	fsc_vec_release(&o->tids);
+}
+
+struct run {
+	const struct fsc_run_plan *plan;
+	const struct fsc_run_opts *o;
+	sigset_t signals, old_mask;
+	struct fsc_child child;
+	struct fsc_vec pids, tids; /* pid_t: what to count */
+	struct fsc_vec owners;	   /* pid_t: whose files to look into */
+	struct fsc_vec pidfds;	   /* int */
+	size_t pids_left;
+	struct fsc_targets targets;
+	struct fsc_session *session;
+	struct fsc_live *live;
+	struct fsc_loop loop;
+	struct fsc_sink sink;
+	struct fsc_profile before; /* the last snapshot */
+	uint64_t start_ns, cpu_start, cpu_last;
+	bool child_ended;
+	int child_status;
+	uint64_t child_cpu_ns;
+};
+
+/* ---- preparation ---- */
+
+static int check_options(const struct run *r, struct fsc_err *err)
+{
+	const struct fsc_run_opts *o = r->o;
+
+	if (!r->plan->n_probes)
+		return fsc_err_usage(err,
+				     "no probe given; try: funcscope count 'vfs_*' or c:malloc");
+	if (r->plan->command && r->plan->probe->pids.n)
+		return fsc_err_usage(err, "-p and a command exclude each other");
+	if (r->plan->command && o->tids.n)
+		return fsc_err_usage(err, "-t and a command exclude each other");
+	if (r->plan->probe->pids.n && o->tids.n)
+		return fsc_err_usage(err, "-p and -t exclude each other");
+	if (o->follow && !r->plan->probe->pids.n && !r->plan->command)
+		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
+	if (o->follow && o->no_follow)
+		return fsc_err_usage(err, "--follow and --no-follow exclude each other");
+	if (o->comm && strlen(o->comm) >= FSC_COMM_LEN)
+		return fsc_err_usage(err,
+				     "--comm '%s' is longer than the %d bytes the kernel keeps of "
+				     "a task's name",
+				     o->comm, FSC_COMM_LEN - 1);
+	return 0;
+}
+
+/* The process a thread belongs to. */
+static int thread_owner(pid_t tid, struct fsc_vec *ret, struct fsc_err *err)
+{
+	char path[64], line[128];
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
+	pid_t *slot;
+	int tgid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Tgid: %d", &tgid) != 1)
+			continue;
+		slot = fsc_vec_push(ret);
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = tgid;
+		return 0;
+	}
+	return fsc_err_set(err, ESRCH, "no thread %d is running; see: ps -eL", tid);
+}
+
+static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
+{
+	pid_t *slot = fsc_vec_push(v);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = pid;
+	return 0;
+}
+
+/* Whose calls count, and whose files are meant by short names. */
+static int find_tasks(struct run *r, struct fsc_err *err)
+{
+	int rc = fsc_probes_pids(&r->plan->probe->pids, &r->pids, err);
+
+	if (!rc)
+		rc = fsc_probes_pids(&r->o->tids, &r->tids, err);
+	for (size_t i = 0; !rc && i < r->pids.n; i++)
+		rc = push_pid(&r->owners, *FSC_AT(pid_t, &r->pids, i), err);
+	for (size_t i = 0; !rc && i < r->tids.n; i++)
+		rc = thread_owner(*FSC_AT(pid_t, &r->tids, i), &r->owners, err);
+	if (!rc && r->plan->command)
+		rc = fsc_child_start(r->plan->command, &r->old_mask, &r->child, err);
+	if (!rc && r->plan->command)
+		rc = push_pid(&r->pids, r->child.pid, err);
+	return rc;
+}
+
+static int resolve(struct run *r, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep)
+	char *path = r->plan->command ? fsc_libs_which(r->plan->command[0]) : NULL;
+
+	return fsc_probes_resolve(r->plan->probes, r->plan->n_probes, r->plan->probe, &r->owners,
+				  path, &r->targets, err);
+}
+
+static int open_session(struct run *r, struct fsc_err *err)
+{
+	struct fsc_session_opts so = {
+	    .by = r->plan->by,
+	    .pids = r->pids.data,
+	    .n_pids = r->pids.n,
+	    .follow = r->plan->command ? !r->o->no_follow : r->o->follow,
+	    .tids = r->tids.data,
+	    .n_tids = r->tids.n,
+	    .comm = r->o->comm,
+	    .max_keys = r->plan->max_keys,
+	    .via = (enum fsc_via)r->o->via,
+	    .fast_uprobes = r->o->fast_uprobes,
+	};
+	int rc = 0;
+
+	if (r->o->cgroup)
+		rc = fsc_cgroup_find(r->o->cgroup, &so.cgroup_id, &so.cgroup_level, err);
+	if (!rc)
+		rc = fsc_session_open(&r->targets, &so, &r->session, err);
+	if (!rc)
+		rc = fsc_live_new(r->session, &r->targets, r->plan->by, &r->live, err);
+	return rc;
+}
+
+static void warn_fast(const struct run *r)
+{
+	const char *why;
+
+	if (!r->o->fast_uprobes)
+		return;
+	for (size_t i = 0; i < fsc_targets_count(&r->targets); i++) {
+		if (!fsc_targets_at(&r->targets, i)->nop5)
+			continue;
+		if (fsc_feature_try(FSC_FEATURE_FAST_UPROBE_FORK, &why))
+			fsc_log(FSC_LOG_WARN, "--fast-uprobes: on this kernel %s", why);
+		return;
+	}
+	fsc_log(FSC_LOG_NOTE, "--fast-uprobes changes nothing: no function here begins with a "
+			      "5-byte nop");
+}
+
+static int open_sink(struct run *r, struct fsc_err *err)
+{
+	struct winsize ws;
+
+	r->sink = (struct fsc_sink){
+	    .ops = fsc_sinks[r->o->format],
+	    .out = stdout,
+	    .side = stderr,
+	    .timestamps = r->o->timestamps,
+	    .intervals = r->o->interval > 0,
+	};
+	if (r->o->output) {
+		r->sink.out = fopen(r->o->output, "we");
+		if (!r->sink.out)
+			return fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
+	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
+		r->sink.width = ws.ws_col;
+	}
+	return 0;
+}
+
+/* ---- running ---- */
+
+static uint64_t cpu_now(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	if (!r->owners.n)
+		return fsc_cputime_machine();
+	for (size_t i = 0; i < r->owners.n; i++)
+		sum += fsc_cputime_process(*FSC_AT(pid_t, &r->owners, i));
+	return sum;
+}
+
+/* CPU time of what was traced, 0 if unknown. A process that is gone leaves its last known value. */
+static uint64_t cpu_used(struct run *r)
+{
+	uint64_t now;
+
+	if (r->plan->command)
+		return r->child_ended ? r->child_cpu_ns : fsc_cputime_process(r->child.pid);
+	now = cpu_now(r);
+	if (now > r->cpu_last)
+		r->cpu_last = now;
+	return r->cpu_last > r->cpu_start ? r->cpu_last - r->cpu_start : 0;
+}
+
+static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)n;
+	(void)arg;
+	(void)err;
+	loop->stop = true;
+	return 0;
+}
+
+static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct run *r = arg;
+	int rc = fsc_child_wait(&r->child, &r->child_status, &r->child_cpu_ns, err);
+
+	(void)n;
+	r->child_ended = true;
+	loop->stop = true;
+	return rc;
+}
+
+static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct run *r = arg;
+
+	(void)n;
+	(void)err;
+	if (r->o->follow)
+		return 0;
+	/* Each descriptor stays readable for ever: look at all of them, once. */
+	r->pids_left = 0;
+	for (size_t i = 0; i < r->owners.n; i++)
+		r->pids_left += kill(*FSC_AT(pid_t, &r->owners, i), 0) == 0;
+	if (r->pids_left)
+		return 0;
+	fsc_log(FSC_LOG_NOTE, "%s ended",
+		r->owners.n == 1 ? "the process has" : "all processes have");
+	loop->stop = true;
+	return 0;
+}
+
+/* Reports what was counted since the last report. */
+static int report(struct run *r, struct fsc_err *err)
+{
+	bool zeros = r->plan->zeros;
+	struct fsc_profile now, delta;
+	int rc = fsc_live_snapshot(r->live, zeros, &now, err);
+
+	if (rc)
+		return rc;
+	rc = fsc_profile_subtract(&now, &r->before, zeros, &delta, err);
+	if (!rc) {
+		fsc_profile_sort(&delta, r->plan->sort, r->plan->reverse, r->plan->top);
+		rc = fsc_sink_profile(&r->sink, &delta, err);
+		fsc_profile_release(&delta);
+	}
+	fsc_profile_release(&r->before);
+	r->before = now;
+	return rc;
+}
+
+static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop;
+	(void)n;
+	cpu_used(arg);
+	return report(arg, err);
+}
+
+/* Keeps the last CPU time of processes that may be gone when we ask. */
+static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop;
+	(void)n;
+	(void)err;
+	cpu_used(arg);
+	return 0;
+}
+
+static int watch_pids(struct run *r, struct fsc_err *err)
+{
+	int rc = r->owners.n ? fsc_loop_timer(&r->loop, 0.1, true, on_tick, r, err) : 0;
+
+	for (size_t i = 0; !rc && i < r->owners.n; i++) {
+		int fd = (int)syscall(SYS_pidfd_open, *FSC_AT(pid_t, &r->owners, i), 0);
+		int *slot = fd < 0 ? NULL : fsc_vec_push(&r->pidfds);
+
+		if (!slot) {
+			if (fd >= 0)
+				close(fd);
+			return fsc_err_sys(err, fd < 0 ? errno : ENOMEM, "cannot watch process %d",
+					   *FSC_AT(pid_t, &r->owners, i));
+		}
+		*slot = fd;
+		rc = fsc_loop_watch_fd(&r->loop, fd, on_pid_end, r, err);
+	}
+	return rc;
+}
+
+static int prepare_loop(struct run *r, struct fsc_err *err)
+{
+	int rc = fsc_loop_init(&r->loop, err);
+
+	if (!rc)
+		rc = fsc_loop_signals(&r->loop, &r->signals, on_signal, r, err);
+	if (!rc && r->child.pid)
+		rc = fsc_loop_watch_fd(&r->loop, r->child.pidfd, on_child_end, r, err);
+	if (!rc)
+		rc = watch_pids(r, err);
+	return rc;
+}
+
+static int start_timers(struct run *r, struct fsc_err *err)
+{
+	int rc = 0;
+
+	if (r->o->interval > 0)
+		rc = fsc_loop_timer(&r->loop, r->o->interval, true, on_interval, r, err);
+	if (!rc && r->o->duration > 0)
+		rc = fsc_loop_timer(&r->loop, r->o->duration, false, on_signal, r, err);
+	return rc;
+}
+
+static void tell_ready(const struct run *r)
+{
+	if (r->o->ready_fd && write((int)r->o->ready_fd, "armed\n", 6) == 6)
+		close((int)r->o->ready_fd);
+	if (isatty(STDERR_FILENO) && !r->o->duration && !r->plan->command)
+		fsc_log(FSC_LOG_NOTE, "counting %zu function%s; Ctrl-C ends", r->targets.rows.n,
+			r->targets.rows.n == 1 ? "" : "s");
+}
+
+static int arm_and_wait(struct run *r, struct fsc_err *err)
+{
+	int rc = fsc_session_attach(r->session, err);
+
+	if (!rc)
+		rc = open_sink(r, err);
+	if (!rc)
+		rc = prepare_loop(r, err);
+	if (rc)
+		return rc;
+	r->start_ns = fsc_clock_mono();
+	r->cpu_start = r->cpu_last = cpu_now(r);
+	rc = start_timers(r, err);
+	if (!rc)
+		rc = fsc_child_release(&r->child, err);
+	if (rc)
+		return rc;
+	tell_ready(r);
+	fsc_live_calibrate(r->live);
+	return fsc_loop_run(&r->loop, err);
+}
+
+static void tell_child(const struct run *r)
+{
+	if (!r->plan->command)
+		return;
+	if (!r->child_ended)
+		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", r->child.pid);
+	else if (WIFSIGNALED(r->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", r->plan->command[0],
+			WTERMSIG(r->child_status), strsignal(WTERMSIG(r->child_status)));
+	else if (WEXITSTATUS(r->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", r->plan->command[0],
+			WEXITSTATUS(r->child_status));
+}
+
+static int finish(struct run *r, struct fsc_err *err)
+{
+	double duration = (double)(fsc_clock_mono() - r->start_ns) / 1e9;
+	struct fsc_summary sum;
+	uint64_t cpu = cpu_used(r);
+	int rc;
+
+	fsc_session_detach(r->session);
+	rc = report(r, err);
+	if (!rc)
+		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
+				      &sum, err);
+	if (!rc)
+		rc = fsc_sink_summary(&r->sink, &sum, err);
+	if (r->o->output && fclose(r->sink.out) && !rc)
+		rc = fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
+	r->sink.out = NULL;
+	tell_child(r);
+	return rc;
+}
+
+static void release(struct run *r)
+{
+	fsc_child_drop(&r->child);
+	fsc_loop_release(&r->loop);
+	for (size_t i = 0; i < r->pidfds.n; i++)
+		close(*FSC_AT(int, &r->pidfds, i));
+	fsc_profile_release(&r->before);
+	fsc_live_free(r->live);
+	fsc_session_free(r->session);
+	fsc_targets_release(&r->targets);
+	fsc_vec_release(&r->pids);
+	fsc_vec_release(&r->tids);
+	fsc_vec_release(&r->owners);
+	fsc_vec_release(&r->pidfds);
+	if (r->o->output && r->sink.out)
+		fclose(r->sink.out);
+	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+}
+
+static int run(struct run *r, struct fsc_err *err)
+{
+	int rc = check_options(r, err);
+
+	if (!rc)
+		rc = find_tasks(r, err);
+	if (!rc)
+		rc = resolve(r, err);
+	if (!rc)
+		rc = open_session(r, err);
+	if (rc)
+		return rc;
+	warn_fast(r);
+	rc = arm_and_wait(r, err);
+	return rc ? rc : finish(r, err);
+}
+
+int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err)
+{
+	struct run r = {
+	    .plan = plan,
+	    .o = plan->run,
+	    .child = {.pidfd = -1},
+	    .loop = {.epoll = -1},
+	    .pids = FSC_VEC_INIT(pid_t),
+	    .tids = FSC_VEC_INIT(pid_t),
+	    .owners = FSC_VEC_INIT(pid_t),
+	    .pidfds = FSC_VEC_INIT(int),
+	};
+	int rc;
+
+	if (r.o->verbose)
+		fsc_log_set_level(FSC_LOG_DEBUG);
+	fsc_targets_init(&r.targets);
+	sigemptyset(&r.signals);
+	sigaddset(&r.signals, SIGINT);
+	sigaddset(&r.signals, SIGTERM);
+	sigaddset(&r.signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &r.signals, &r.old_mask);
+	rc = run(&r, err);
+	release(&r);
+	return rc;
+}

@@ -1,0 +1,44 @@
+/* The run that commands share: probes to targets, session, loop, sinks. */
+#ifndef FSC_CMD_RUN_H
+#define FSC_CMD_RUN_H
+
+#include <stdbool.h>
+
+#include "base/opt.h"
+#include "base/vec.h"
+#include "cmd/probes.h"
+#include "model/profile.h"
+
+struct fsc_run_opts {
+	struct fsc_vec tids; /* -t, const char * */
+	const char *comm, *cgroup, *output;
+	double duration, interval; /* 0: none */
+	bool timestamps, follow, no_follow, fast_uprobes, verbose;
+	int format, via;
+	unsigned ready_fd; /* tests and benchmarks: written to when armed */
+};
+
+extern const struct fsc_opt fsc_run_opts[];
+#define FSC_RUN_OPTS_INIT                                                                          \
+	{                                                                                          \
+		.tids = FSC_VEC_INIT(const char *)                                                 \
+	}
+void fsc_run_opts_release(struct fsc_run_opts *o);
+
+struct fsc_run_plan {
+	const struct fsc_probe_opts *probe;
+	const struct fsc_run_opts *run;
+	char *const *probes;
+	int n_probes;
+	char *const *command; /* NULL: none */
+	uint32_t by;	      /* enum fsc_by */
+	unsigned max_keys;
+	bool zeros, reverse;
+	enum fsc_sort sort;
+	unsigned top;
+};
+
+/* Runs until the command ends, the time is up, the processes are gone or a signal says so. */
+int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err);
+
+#endif

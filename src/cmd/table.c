@@ -1,0 +1,53 @@
+/* The list of commands, and their help texts. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+extern const struct fsc_cmd fsc_cmd_count, fsc_cmd_list, fsc_cmd_doctor, fsc_cmd_help_row,
+    fsc_cmd_completion;
+
+const struct fsc_cmd *const fsc_cmds[] = {
+    &fsc_cmd_count, &fsc_cmd_list, &fsc_cmd_doctor, &fsc_cmd_help_row, &fsc_cmd_completion, NULL,
+};
+
+const struct fsc_cmd *fsc_cmd_find(const char *name)
+{
+	for (const struct fsc_cmd *const *c = fsc_cmds; *c; c++)
+		if (!strcmp((*c)->name, name))
+			return *c;
+	return NULL;
+}
+
+void fsc_cmd_help(const struct fsc_cmd *cmd)
+{
+	struct fsc_buf b = {0};
+
+	fsc_buf_printf(&b, "usage: funcscope %s [options] %s\n\n%s.\n", cmd->name, cmd->operands,
+		       cmd->summary);
+	for (const struct fsc_opt *const *t = cmd->opts; *t; t++) {
+		if (!(*t)->name)
+			continue;
+		if (t == cmd->opts)
+			fsc_buf_puts(&b, "\noptions:\n");
+		fsc_opt_help(*t, &b);
+	}
+	fsc_buf_printf(&b, "\nexample: %s\nmore:    funcscope help %s\n", cmd->example, cmd->name);
+	fputs(fsc_buf_str(&b), stdout);
+	fsc_buf_release(&b);
+}
+
+void fsc_cmd_overview(void)
+{
+	printf("funcscope: how often is a function called, how long does it take, who calls it\n\n"
+	       "usage: funcscope COMMAND [options] ...\n\n");
+	for (const struct fsc_cmd *const *c = fsc_cmds; *c; c++)
+		printf("  %-11s %s\n", (*c)->name, (*c)->summary);
+	printf("\nprobes:\n"
+	       "  vfs_read  'vfs_*'  k:NAME        kernel functions (r::NAME at return)\n"
+	       "  c:malloc  /path/program:work     user functions (r:c:malloc at return)\n"
+	       "  t:syscalls:sys_enter_*           tracepoints\n"
+	       "  u:LIBRARY:PROBE                  USDT probes\n"
+	       "\nexample: funcscope count -d 5 'c:pthread_mutex_*' --by comm\n"
+	       "more:    funcscope help COMMAND\n");
+}

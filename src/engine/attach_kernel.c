@@ -1,0 +1,161 @@
+/* Kernel functions: kprobe.multi, then for what it refuses fentry, then a kprobe each. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "engine/batch.h"
+#include "engine/btfnames.h"
+#include "engine/features.h"
+#include "engine/sys.h"
+#include "func_snoop.skel.h"
+
+static int link_kprobes(const struct fsc_batch *b, size_t first, size_t n)
+{
+	return fsc_sys_link_kprobes(bpf_program__fd(b->s->skel->progs.kprobe_multi_entry),
+				    b->hidden ? NULL : b->where + first, b->names + first,
+				    b->cookies + first, (uint32_t)n, b->ret);
+}
+
+static int link_kprobe(struct fsc_session *s, const struct fsc_target *t)
+{
+	const struct fsc_target_row *row = fsc_targets_row(s->targets, t->row);
+	FSC_AUTO(fsc_closep)
+	int perf =
+	    fsc_sys_perf_kprobe(row->symbol ? row->symbol : row->name, t->addr, t->offset, t->ret);
+
+	if (perf < 0)
+		return perf;
+	return fsc_sys_link_perf(bpf_program__fd(s->skel->progs.generic_entry), perf, t->row);
+}
+
+int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret)
+{
+	enum bpf_attach_type type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
+	int prog;
+
+	if (btf_id <= 0)
+		return -ENOENT;
+	prog = fsc_attach_own_program(s, BPF_PROG_TYPE_TRACING, (int)type, btf_id, row);
+	return prog < 0 ? prog : fsc_sys_link_tracing(prog, type, row);
+}
+
+/* One function on its own: fentry where it can, else a kprobe. A name that stands for several
+ * addresses is ambiguous to BTF, so those go by address. */
+static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_names *names,
+			     const uint32_t *per_row, struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(s->targets, i);
+	enum fsc_via via = s->opts.via;
+	int fd = -ENOTSUP;
+
+	if ((via == FSC_VIA_BEST || via == FSC_VIA_FENTRY) && t->at_entry && per_row[t->row] == 1) {
+		fd = fsc_attach_fentry(
+		    s, fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name), t->row,
+		    t->ret);
+		s->on_rung[FSC_RUNG_FENTRY] += fd >= 0;
+	}
+	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {
+		fd = link_kprobe(s, t);
+		s->on_rung[FSC_RUNG_KPROBE] += fd >= 0;
+	}
+	if (fd >= 0)
+		return fsc_session_keep(&s->links, fd, err);
+	return fsc_session_refuse(s, i, fd, err);
+}
+
+static int attach_kernel_each(struct fsc_session *s, const bool *skip, struct fsc_err *err)
+{
+	size_t n = fsc_targets_count(s->targets);
+	FSC_AUTO(fsc_freep) uint32_t *per_row = calloc(s->targets->rows.n, sizeof(*per_row));
+	struct fsc_btf_names names = {0};
+	int rc = 0;
+
+	if (!per_row)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		per_row[fsc_targets_at(s->targets, i)->row]++;
+	for (size_t i = 0; !rc && i < n; i++)
+		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL && !skip[i])
+			rc = attach_kernel_one(s, i, &names, per_row, err);
+	fsc_btf_names_release(&names);
+	return rc;
+}
+
+/* What kprobe.multi refuses is left to the lower rungs. */
+static int leave(struct fsc_batch *b, size_t i, int code, struct fsc_err *err)
+{
+	if (b->s->opts.via == FSC_VIA_MULTI)
+		return fsc_session_refuse(b->s, b->targets[i], code, err);
+	b->targets[i] = SIZE_MAX;
+	return 0;
+}
+
+static int attach_kernel_multi(struct fsc_session *s, bool ret, bool *done, struct fsc_err *err)
+{
+	size_t max = fsc_targets_count(s->targets);
+	struct fsc_batch b = {
+	    .s = s, .ret = ret, .rung = FSC_RUNG_KPROBE_MULTI, .link = link_kprobes};
+	int rc = fsc_batch_init(&b, max, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < max; i++) {
+		const struct fsc_target *t = fsc_targets_at(s->targets, i);
+
+		if (t->site == FSC_SITE_KERNEL && t->ret == ret && t->at_entry)
+			fsc_batch_add(&b, i, t->addr, 0);
+	}
+	if (b.n)
+		rc = fsc_batch_link(&b, 0, b.n, leave, err);
+	for (size_t i = 0; i < b.n; i++)
+		if (b.targets[i] != SIZE_MAX)
+			done[b.targets[i]] = true;
+	fsc_batch_release(&b);
+	return rc;
+}
+
+/* Where no function at all could be attached, the question is whether any ever can. */
+static int check_any(const struct fsc_session *s, struct fsc_err *err)
+{
+	if (s->on_rung[FSC_RUNG_KPROBE_MULTI] || s->on_rung[FSC_RUNG_FENTRY] ||
+	    s->on_rung[FSC_RUNG_KPROBE])
+		return 0;
+	if (s->opts.via != FSC_VIA_BEST)
+		fsc_err_set(err, ENOTSUP,
+			    "the kernel does not take these functions the way --via asks");
+	else if (fsc_feature_works(FSC_FEATURE_KPROBE_MULTI) ||
+		 fsc_feature_works(FSC_FEATURE_FENTRY) || fsc_feature_works(FSC_FEATURE_KPROBE))
+		return 0;
+	else
+		fsc_err_set(
+		    err, ENOTSUP,
+		    "this kernel lets no program onto its own functions: neither kprobe.multi "
+		    "nor fentry nor kprobes work here");
+	return fsc_err_hint(err, "see why with: funcscope doctor");
+}
+
+int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err)
+{
+	size_t n = fsc_targets_count(s->targets);
+	FSC_AUTO(fsc_freep) bool *done = calloc(n ? n : 1, sizeof(*done));
+	enum fsc_via via = s->opts.via;
+	bool any = false;
+	int rc = 0;
+
+	if (!done)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		any |= fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL;
+	if (!any)
+		return 0;
+	if (via == FSC_VIA_BEST || via == FSC_VIA_MULTI)
+		for (int ret = 0; !rc && ret <= 1; ret++)
+			rc = attach_kernel_multi(s, ret, done, err);
+	if (!rc)
+		rc = attach_kernel_each(s, done, err);
+	return rc ? rc : check_any(s, err);
+}

@@ -1,0 +1,129 @@
+/* Tracepoints. Raw ones are quick to take off (a perf event waits for several grace periods each);
+ * the hundreds of syscalls:* events are two raw tracepoints and a table. Perf events are the
+ * fallback. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "engine/session_priv.h"
+#include "engine/sys.h"
+#include "func_snoop.skel.h"
+#include "sym/tracefs.h"
+
+static int link_perf(const struct bpf_program *p, int id, uint64_t cookie)
+{
+	FSC_AUTO(fsc_closep) int perf = fsc_sys_perf_tracepoint(id);
+
+	return perf < 0 ? perf : fsc_sys_link_perf(bpf_program__fd(p), perf, cookie);
+}
+
+static int link_raw(struct fsc_session *s, const struct fsc_target *t)
+{
+	int prog = fsc_attach_own_program(s, BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0, t->row);
+	int fd = prog < 0
+		     ? prog
+		     : bpf_raw_tracepoint_open(fsc_targets_row(s->targets, t->row)->name, prog);
+
+	return fd < 0 && prog >= 0 ? -errno : fd;
+}
+
+/* Notes the row of a system call; the two programs are linked once, after all are noted. */
+static int note_syscall(struct fsc_session *s, const struct fsc_target *t, bool *any)
+{
+	bool is_exit = !strncmp(fsc_targets_row(s->targets, t->row)->name, "sys_exit_", 9);
+	uint32_t key = (uint32_t)t->syscall + (is_exit ? FSC_SYSCALLS : 0), row = t->row + 1;
+
+	if (t->syscall >= FSC_SYSCALLS)
+		return -ERANGE;
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.syscalls), &key, &row, BPF_ANY))
+		return -errno;
+	any[is_exit] = true;
+	return 0;
+}
+
+static int link_syscalls(struct fsc_session *s, const bool *any, struct fsc_err *err)
+{
+	const struct bpf_program *progs[] = {s->skel->progs.syscall_enter,
+					     s->skel->progs.syscall_exit};
+	static const char *const names[] = {"sys_enter", "sys_exit"};
+
+	for (int i = 0; i < 2; i++) {
+		int fd, rc;
+
+		if (!any[i])
+			continue;
+		fd = bpf_raw_tracepoint_open(names[i], bpf_program__fd(progs[i]));
+		if (fd < 0)
+			return fsc_err_sys(err, errno, "cannot attach to raw tracepoint %s",
+					   names[i]);
+		rc = fsc_session_keep(&s->links, fd, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}
+
+static int attach_one(struct fsc_session *s, size_t i, bool *any_syscall, struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(s->targets, i);
+	bool raw = s->opts.via != FSC_VIA_SINGLE;
+	int fd = -ENOENT;
+
+	if (raw && t->syscall >= 0 && !note_syscall(s, t, any_syscall)) {
+		s->on_rung[FSC_RUNG_RAW_TRACEPOINT]++;
+		return 0;
+	}
+	if (raw)
+		fd = link_raw(s, t);
+	s->on_rung[FSC_RUNG_RAW_TRACEPOINT] += fd >= 0;
+	if (fd < 0) {
+		fd = link_perf(s->skel->progs.tracepoint_entry, t->event_id, t->row);
+		s->on_rung[FSC_RUNG_TRACEPOINT] += fd >= 0;
+	}
+	return fd < 0 ? fsc_session_refuse(s, i, fd, err) : fsc_session_keep(&s->links, fd, err);
+}
+
+int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err)
+{
+	bool any_syscall[2] = {false, false};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < fsc_targets_count(s->targets); i++)
+		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_TRACEPOINT)
+			rc = attach_one(s, i, any_syscall, err);
+	return rc ? rc : link_syscalls(s, any_syscall, err);
+}
+
+int fsc_attach_follow(struct fsc_session *s, struct fsc_err *err)
+{
+	const struct {
+		const struct bpf_program *prog;
+		const char *event;
+	} on[] = {{s->skel->progs.follow_fork, "sched_process_fork"},
+		  {s->skel->progs.follow_exit, "sched_process_exit"}};
+	FSC_AUTO(fsc_closep) int tracefs = -1;
+
+	if (!s->opts.n_pids || !s->opts.follow)
+		return 0;
+	tracefs = fsc_tracefs_open(err);
+	if (tracefs < 0)
+		return tracefs;
+	for (size_t i = 0; i < 2; i++) {
+		int fd, rc, id = fsc_tracepoint_id(tracefs, "sched", on[i].event, err);
+
+		if (id < 0)
+			return id;
+		fd = link_perf(on[i].prog, id, 0);
+		if (fd < 0)
+			return fsc_err_sys(
+			    err, -fd, "cannot follow children by tracepoint sched:%s", on[i].event);
+		rc = fsc_session_keep(&s->late_links, fd, err);
+		if (rc)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* What one hit costs on this machine, with the very program that is loaded: we call a function of
+ * our own (or a cheap system call) with and without a probe on it. */
+#ifndef FSC_ENGINE_CALIBRATE_H
+#define FSC_ENGINE_CALIBRATE_H
+
+#include "engine/session.h"
+
+/* The classes of place that differ in cost. */
+enum fsc_cost {
+	FSC_COST_USER,
+	FSC_COST_USER_STEPPED, /* the probed instruction is single-stepped */
+	FSC_COST_USER_RETURN,
+	FSC_COST_USER_FAST, /* on a 5-byte nop that the kernel optimises */
+	FSC_COST_KERNEL,
+	FSC_COST_KERNEL_RETURN,
+	FSC_COST_TRACEPOINT,
+	FSC_COST_MAX,
+};
+
+/* The class of a place. */
+enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *t);
+
+/* Nanoseconds of CPU time per hit of a class, median of several rounds. Takes about ten
+ * milliseconds where a trap is slow, less elsewhere; call while the session is attached. */
+int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, double *ret_ns, struct fsc_err *err);
+
+#endif

@@ -1,0 +1,146 @@
+/* Holding a program at exec by ptrace. Nothing of ours runs in the child after the probes are on,
+ * so that not even one call of our own is counted. */
+#include "engine/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run(char *const *argv, const sigset_t *mask, int report)
+{
+	int code = 0;
+
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL)) {
+		code = -errno; /* negative: not the program's fault */
+	} else {
+		raise(SIGSTOP);
+		sigprocmask(SIG_SETMASK, mask, NULL);
+		execvp(argv[0], argv);
+		code = errno;
+	}
+	_exit(write(report, &code, sizeof(code)) == sizeof(code) ? 127 : 126);
+}
+
+static int wait_for(pid_t pid, int *status)
+{
+	while (waitpid(pid, status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return 0;
+}
+
+/* Drives the child from its first stop to the stop at exec. */
+static int drive(pid_t pid)
+{
+	int status, sig = 0;
+
+	if (wait_for(pid, &status) || !WIFSTOPPED(status))
+		return -ECHILD;
+	if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
+		return -errno;
+	for (;;) {
+		if (ptrace(PTRACE_CONT, pid, NULL, (void *)(long)sig))
+			return -errno;
+		if (wait_for(pid, &status))
+			return -ECHILD;
+		if (!WIFSTOPPED(status))
+			return -ECHILD;
+		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+			return 0;
+		sig = WSTOPSIG(status);
+	}
+}
+
+static int why_not(const char *name, int rc, int report, struct fsc_err *err)
+{
+	int code = 0;
+
+	if (read(report, &code, sizeof(code)) != sizeof(code) || code < 0)
+		return fsc_err_sys(
+		    err, code ? -code : -rc,
+		    "cannot hold '%s' before its first instruction (is funcscope itself "
+		    "being traced?)",
+		    name);
+	fsc_err_sys(err, code, "cannot run '%s'", name);
+	if (code == ENOENT && !strchr(name, '/'))
+		return fsc_err_hint(err, "it is not in PATH");
+	return -code;
+}
+
+int fsc_child_start(char *const *argv, const sigset_t *mask, struct fsc_child *ret,
+		    struct fsc_err *err)
+{
+	int report[2], rc;
+	pid_t pid;
+
+	if (pipe2(report, O_CLOEXEC))
+		return fsc_err_sys(err, errno, "cannot make a pipe");
+	pid = fork();
+	if (pid < 0) {
+		rc = fsc_err_sys(err, errno, "cannot start a process");
+		close(report[0]);
+		close(report[1]);
+		return rc;
+	}
+	if (!pid)
+		run(argv, mask, report[1]);
+	close(report[1]);
+	rc = drive(pid);
+	if (rc) {
+		rc = why_not(argv[0], rc, report[0], err);
+		kill(pid, SIGKILL);
+		waitpid(pid, NULL, 0);
+		close(report[0]);
+		return rc;
+	}
+	close(report[0]);
+	*ret = (struct fsc_child){
+	    .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .held = true};
+	if (ret->pidfd >= 0)
+		return 0;
+	rc = fsc_err_sys(err, errno, "cannot watch process %d", pid);
+	fsc_child_drop(ret);
+	return rc;
+}
+
+int fsc_child_release(struct fsc_child *c, struct fsc_err *err)
+{
+	if (!c->held)
+		return 0;
+	if (ptrace(PTRACE_DETACH, c->pid, NULL, NULL))
+		return fsc_err_sys(err, errno, "cannot let process %d go", c->pid);
+	c->held = false;
+	return 0;
+}
+
+int fsc_child_wait(struct fsc_child *c, int *ret_status, uint64_t *ret_cpu_ns, struct fsc_err *err)
+{
+	struct rusage ru;
+	int status;
+
+	while (wait4(c->pid, &status, 0, &ru) < 0)
+		if (errno != EINTR)
+			return fsc_err_sys(err, errno, "cannot wait for process %d", c->pid);
+	c->pid = 0;
+	*ret_status = status;
+	*ret_cpu_ns = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000u +
+		      (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000u;
+	return 0;
+}
+
+void fsc_child_drop(struct fsc_child *c)
+{
+	if (c->pid && c->held) {
+		kill(c->pid, SIGKILL);
+		waitpid(c->pid, NULL, 0);
+	}
+	if (c->pidfd > 0)
+		close(c->pidfd);
+	*c = (struct fsc_child){.pidfd = -1};
+}

@@ -1,0 +1,378 @@
+/* The table of kernel features, each with the trial that decides. Trials attach a program that does
+ * nothing to our own code or to a harmless kernel function, and take it off again. */
+#include "engine/features.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "engine/self.h"
+#include "engine/sys.h"
+#include "sym/tracefs.h"
+
+#define TRIAL_KERNEL_FUNCTION "vfs_read"
+
+static int no(char *why, unsigned n, int rc, const char *text)
+{
+	snprintf(why, n, "%s: %s", text, strerror(-rc));
+	return rc;
+}
+
+/* A program that does nothing, loaded as a given type; a descriptor or -errno. */
+static int load_nothing(enum bpf_prog_type type, int attach_type, int btf_id)
+{
+	const struct bpf_insn insns[] = {
+	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+	    {.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)attach_type,
+		    .attach_btf_id = (uint32_t)btf_id);
+	int fd = bpf_prog_load(type, "fsc_nothing", "GPL", insns, 2, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int try_bpf(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
+
+	return prog < 0 ? no(why, n, prog, "loading a program") : 0;
+}
+
+/* Hangs a program on a perf event (which is closed) and takes it off. */
+static int try_perf(int perf_fd, enum bpf_prog_type type, const char *what, char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int perf = perf_fd;
+	FSC_AUTO(fsc_closep) int prog = -1;
+	FSC_AUTO(fsc_closep) int link = -1;
+
+	if (perf < 0)
+		return no(why, n, perf, what);
+	prog = load_nothing(type, 0, 0);
+	if (prog < 0)
+		return no(why, n, prog, "loading a program");
+	link = fsc_sys_link_perf(prog, perf, 1);
+	return link < 0 ? no(why, n, link, "linking with a cookie (Linux 5.15)") : 0;
+}
+
+static int try_uprobe(char *why, unsigned n)
+{
+	uint64_t offset;
+	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
+
+	if (rc)
+		return no(why, n, rc, "finding our own code");
+	return try_perf(fsc_sys_perf_uprobe(FSC_SELF_PATH, offset, 0, false, getpid()),
+			BPF_PROG_TYPE_KPROBE, "opening a uprobe event", why, n);
+}
+
+static int link_self(int attach_type, pid_t pid)
+{
+	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
+	uint64_t offset;
+	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = pid};
+	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
+
+	if (prog < 0 || rc)
+		return prog < 0 ? prog : rc;
+	return fsc_sys_link_uprobes(prog, &u);
+}
+
+static int try_uprobe_multi(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int link = link_self(FSC_ATTACH_UPROBE_MULTI, getpid());
+
+	return link < 0 ? no(why, n, link, "linking many uprobes at once (Linux 6.6)") : 0;
+}
+
+static int try_uprobe_multi_pid(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
+
+	if (prog < 0 || !fsc_sys_knows_uprobes(prog)) {
+		snprintf(why, n, "there is no such link");
+		return -ENOTSUP;
+	}
+	if (fsc_sys_knows_uprobes_pid(prog))
+		return 0;
+	snprintf(why, n, "the kernel filters by thread, not by process (mended in Linux 6.10)");
+	return -ENOTSUP;
+}
+
+static int try_uprobe_session(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
+	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .n = 1, .pid = getpid()};
+	FSC_AUTO(fsc_closep) int link = -1;
+	uint64_t offset;
+	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
+
+	if (prog < 0 || rc)
+		return no(why, n, prog < 0 ? prog : rc, "loading a session program");
+	u.offsets = &offset;
+	link = fsc_sys_link_uprobe_session(prog, &u);
+	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.13)") : 0;
+}
+
+static int try_tracepoint(char *why, unsigned n)
+{
+	struct fsc_err err = {0};
+	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(&err);
+	int id =
+	    tracefs < 0 ? tracefs : fsc_tracepoint_id(tracefs, "sched", "sched_process_fork", &err);
+
+	if (id < 0) {
+		snprintf(why, n, "%s", err.msg);
+		return id;
+	}
+	return try_perf(fsc_sys_perf_tracepoint(id), BPF_PROG_TYPE_TRACEPOINT,
+			"opening a tracepoint event", why, n);
+}
+
+static int try_raw_tracepoint(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0);
+	FSC_AUTO(fsc_closep) int link = -1;
+
+	if (prog < 0)
+		return no(why, n, prog, "loading a program");
+	link = bpf_raw_tracepoint_open("sched_process_fork", prog);
+	return link < 0 ? no(why, n, -errno, "opening a raw tracepoint") : 0;
+}
+
+static int try_kprobe_multi(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_MULTI, 0);
+	FSC_AUTO(fsc_closep) int link = -1;
+	const char *name = TRIAL_KERNEL_FUNCTION;
+	uint64_t cookie = 0;
+
+	if (prog < 0)
+		return no(why, n, prog, "loading a program");
+	link = fsc_sys_link_kprobes(prog, NULL, &name, &cookie, 1, false);
+	if (link >= 0)
+		return 0;
+	return no(why, n, link, "linking many kernel functions at once (Linux 5.18 with fprobe)");
+}
+
+static int try_fentry(char *why, unsigned n)
+{
+	int id = libbpf_find_vmlinux_btf_id(TRIAL_KERNEL_FUNCTION, BPF_TRACE_FENTRY);
+	FSC_AUTO(fsc_closep) int prog = -1;
+	FSC_AUTO(fsc_closep) int link = -1;
+
+	if (id < 0)
+		return no(why, n, id, "finding a function in the kernel's BTF");
+	prog = load_nothing(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
+	if (prog < 0)
+		return no(why, n, prog, "loading an fentry program");
+	link = fsc_sys_link_tracing(prog, BPF_TRACE_FENTRY, 1);
+	return link < 0 ? no(why, n, link, "linking it with a cookie (Linux 6.0)") : 0;
+}
+
+static int try_kprobe(char *why, unsigned n)
+{
+	return try_perf(fsc_sys_perf_kprobe(TRIAL_KERNEL_FUNCTION, 0, 0, false),
+			BPF_PROG_TYPE_KPROBE, "opening a kprobe event", why, n);
+}
+
+static int try_ringbuf(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep)
+	int map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_nothing", 0, 0, 65536, NULL);
+
+	return map < 0 ? no(why, n, -errno, "making a ring buffer (Linux 5.8)") : 0;
+}
+
+/* ---- the optimised uprobe ---- */
+
+enum { NO_FAST = 10, NOP5 = 11, NOP10 = 12, CHILD_DIED = 20 };
+
+/* Runs fn in a child and returns its exit code, or -errno. A child: the calls below may kill. */
+static int in_child(int (*fn)(int go), int go)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		prctl(PR_SET_DUMPABLE, 0);
+		_exit(fn(go));
+	}
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : CHILD_DIED;
+}
+
+#ifdef __x86_64__
+/* The uprobe system call answers an outsider with the errno that names its generation. */
+static int ask_generation(int go)
+{
+	enum { SYS_UPROBE = 336 };
+
+	(void)go;
+	signal(SIGILL, SIG_DFL);
+	if (syscall(SYS_UPROBE) == 0)
+		return NO_FAST;
+	return errno == ENXIO ? NOP5 : errno == EPROTO ? NOP10 : NO_FAST;
+}
+
+static int call_nop5(int go)
+{
+	(void)go;
+	for (int i = 0; i < 10; i++)
+		fsc_self_nop5();
+	return 0;
+}
+
+/* The process to be probed: waits for the probe, calls the function so that the kernel optimises
+ * it, then lets a child of its own call it. */
+static int fork_under_probe(int go)
+{
+	char c;
+
+	if (read(go, &c, 1) != 1)
+		return NO_FAST;
+	call_nop5(go);
+	return in_child(call_nop5, go) == 0 ? 0 : CHILD_DIED;
+}
+
+static int link_nop5(void)
+{
+	FSC_AUTO(fsc_closep) int prog = -1;
+	FSC_AUTO(fsc_closep) int perf = -1;
+	uint64_t offset;
+	int rc = fsc_self_offset(fsc_self_nop5, &offset, NULL);
+
+	if (rc)
+		return rc;
+	perf = fsc_sys_perf_uprobe(FSC_SELF_PATH, offset, 0, false, 0);
+	if (perf < 0)
+		return perf;
+	prog = load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
+	return prog < 0 ? prog : fsc_sys_link_perf(prog, perf, 1);
+}
+
+static int try_fast(char *why, unsigned n)
+{
+	int answer = in_child(ask_generation, -1);
+
+	if (answer == NOP5)
+		return 0;
+	snprintf(why, n,
+		 answer == NOP10 ? "the kernel takes 10-byte nops, not 5-byte ones"
+				 : "the kernel has no uprobe system call (Linux 6.18)");
+	return -ENOTSUP;
+}
+
+/* Forks a process, puts a probe on its nop and sees whether its own child survives calling it. */
+static int try_fast_fork(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int link = -1;
+	int go[2], status = 0;
+	pid_t pid;
+
+	if (!fsc_feature_works(FSC_FEATURE_FAST_UPROBE)) {
+		snprintf(why, n, "there are none to use");
+		return -ENOTSUP;
+	}
+	if (pipe2(go, O_CLOEXEC))
+		return no(why, n, -errno, "making a pipe");
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_DUMPABLE, 0);
+		close(go[1]);
+		_exit(fork_under_probe(go[0]));
+	}
+	close(go[0]);
+	link = pid < 0 ? -errno : link_nop5();
+	if (link >= 0 && write(go[1], "", 1) != 1)
+		link = -EPIPE;
+	close(go[1]);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	if (link < 0)
+		return no(why, n, link, "probing a 5-byte nop");
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	snprintf(why, n, "a forked child of the probed process dies (Linux 6.18 to 7.2)");
+	return -EFAULT;
+}
+#else
+static int try_fast(char *why, unsigned n)
+{
+	(void)in_child;
+	snprintf(why, n, "only x86-64 has them");
+	return -ENOTSUP;
+}
+
+static int try_fast_fork(char *why, unsigned n)
+{
+	return try_fast(why, n);
+}
+#endif
+
+const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
+    [FSC_FEATURE_BPF] = {"bpf", "everything", try_bpf,
+			 "run as root, or give the file CAP_BPF and CAP_PERFMON"},
+    [FSC_FEATURE_UPROBE] = {"uprobe", "user functions, one event each", try_uprobe,
+			    "needs Linux 5.15 with CONFIG_UPROBE_EVENTS"},
+    [FSC_FEATURE_UPROBE_MULTI] = {"uprobe.multi", "thousands of user functions in one link",
+				  try_uprobe_multi, "one event per function is used instead"},
+    [FSC_FEATURE_UPROBE_MULTI_PID] = {"uprobe.multi -p", "limiting that link to one process",
+				      try_uprobe_multi_pid,
+				      "with -p one event per function is used instead"},
+    [FSC_FEATURE_UPROBE_SESSION] = {"uprobe.session", "entry and return in one program",
+				    try_uprobe_session, "two programs are used instead"},
+    [FSC_FEATURE_FAST_UPROBE] = {"fast uprobe", "probes without a trap on 5-byte nops", try_fast,
+				 "every hit of a user function costs a trap"},
+    [FSC_FEATURE_FAST_UPROBE_FORK] = {"fast uprobe, fork", "using them without being asked",
+				      try_fast_fork,
+				      "probes go behind the nop unless --fast-uprobes is given"},
+    [FSC_FEATURE_RAW_TRACEPOINT] = {"raw tracepoint", "tracepoints that come off at once",
+				    try_raw_tracepoint, "one perf event each is used instead"},
+    [FSC_FEATURE_TRACEPOINT] = {"tracepoint", "kernel tracepoints, --follow", try_tracepoint,
+				"needs CONFIG_FTRACE_SYSCALLS or CONFIG_EVENT_TRACING"},
+    [FSC_FEATURE_KPROBE_MULTI] = {"kprobe.multi", "thousands of kernel functions in one link",
+				  try_kprobe_multi, "fentry is used instead"},
+    [FSC_FEATURE_FENTRY] = {"fentry", "kernel functions at the lowest cost", try_fentry,
+			    "kprobes are used instead"},
+    [FSC_FEATURE_KPROBE] = {"kprobe", "kernel functions, one event each", try_kprobe,
+			    "needs CONFIG_KPROBE_EVENTS; without any of the three, kernel "
+			    "functions cannot be probed on this kernel"},
+    [FSC_FEATURE_RINGBUF] = {"ring buffer", "one line per call", try_ringbuf, "needs Linux 5.8"},
+};
+
+int fsc_feature_try(enum fsc_feature f, const char **why)
+{
+	static struct {
+		bool tried;
+		int rc;
+		char why[200];
+	} known[FSC_FEATURE_MAX];
+
+	if (!known[f].tried) {
+		known[f].rc = fsc_features[f].trial(known[f].why, sizeof(known[f].why));
+		known[f].tried = true;
+	}
+	if (why)
+		*why = known[f].why;
+	return known[f].rc;
+}

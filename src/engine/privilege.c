@@ -1,0 +1,66 @@
+/* Reading our effective capabilities, and the sentence for a refusal. */
+#include "engine/privilege.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <linux/capability.h>
+
+#include "base/cleanup.h"
+
+const struct fsc_capability fsc_capabilities[] = {
+    {CAP_BPF, "CAP_BPF", "loading BPF programs and maps", true},
+    {CAP_PERFMON, "CAP_PERFMON", "attaching them to functions", true},
+    {CAP_SYSLOG, "CAP_SYSLOG", "seeing kernel addresses", false},
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "reading other users' processes", false},
+    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "reading other users' files", false},
+    {0, NULL, NULL, false},
+};
+
+static uint64_t effective(void)
+{
+	FSC_AUTO(fsc_fclosep) FILE *f = fopen("/proc/self/status", "re");
+	unsigned long long caps = 0;
+	char line[256];
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "CapEff: %llx", &caps) == 1)
+			break;
+	return caps;
+}
+
+bool fsc_privilege_has(int capability)
+{
+	uint64_t caps = effective();
+
+	if (caps >> capability & 1)
+		return true;
+	return (capability == CAP_BPF || capability == CAP_PERFMON) && caps >> CAP_SYS_ADMIN & 1;
+}
+
+int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
+{
+	char what[200], missing[120] = "";
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof(what), fmt, ap);
+	va_end(ap);
+	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++) {
+		if (!c->required || fsc_privilege_has(c->number))
+			continue;
+		if (missing[0])
+			strncat(missing, " and ", sizeof(missing) - strlen(missing) - 1);
+		strncat(missing, c->name, sizeof(missing) - strlen(missing) - 1);
+	}
+	if (missing[0]) {
+		fsc_err_set(err, code, "may not %s: %s missing", what, missing);
+		return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
+	}
+	fsc_err_sys(err, code, "may not %s although no capability is missing", what);
+	return fsc_err_hint(err, "a container's seccomp filter or kernel lockdown refuses it; see: "
+				 "funcscope doctor");
+}

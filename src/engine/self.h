@@ -1,0 +1,22 @@
+/* Functions of funcscope itself that trials and calibration put probes on, and how to address them.
+ */
+#ifndef FSC_ENGINE_SELF_H
+#define FSC_ENGINE_SELF_H
+
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define FSC_SELF_PATH "/proc/self/exe"
+
+/* An ordinary function: begins with a push, as most compiled functions do. */
+void fsc_self_ordinary(void);
+/* One whose first instruction the kernel single-steps under a probe. */
+void fsc_self_stepped(void);
+/* A function that begins with a 5-byte nop (x86-64; elsewhere an ordinary one). */
+void fsc_self_nop5(void);
+
+/* Where fn lies in our own file. */
+int fsc_self_offset(void (*fn)(void), uint64_t *ret, struct fsc_err *err);
+
+#endif

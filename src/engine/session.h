@@ -1,0 +1,80 @@
+/* One attachment to the kernel, from load to the last counter: programs, maps and links. Everything
+ * it holds is a file descriptor, so that whatever kills us, the kernel takes the probes off. */
+#ifndef FSC_ENGINE_SESSION_H
+#define FSC_ENGINE_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+#include "base/vec.h"
+#include "probe/target.h"
+#include "wire/config.h"
+
+/* Which rung of the ladder to stand on. */
+enum fsc_via { FSC_VIA_BEST, FSC_VIA_MULTI, FSC_VIA_FENTRY, FSC_VIA_SINGLE };
+
+struct fsc_session_opts {
+	uint32_t by;	   /* enum fsc_by */
+	const pid_t *pids; /* only these processes; none: all */
+	size_t n_pids;
+	bool follow; /* and the children they fork */
+	const pid_t *tids;
+	size_t n_tids;
+	const char *comm;   /* NULL: any */
+	uint64_t cgroup_id; /* 0: any; with everything below it */
+	uint32_t cgroup_level;
+	uint32_t max_keys;
+	enum fsc_via via;
+	bool fast_uprobes; /* probe 5-byte nops even where forked children die of it */
+};
+
+struct fsc_session;
+
+/* A place the kernel would not take, and why. */
+struct fsc_refused {
+	size_t target;
+	int code;
+};
+
+/* How a class of places was reached. */
+enum fsc_rung {
+	FSC_RUNG_UPROBE_MULTI,
+	FSC_RUNG_UPROBE,
+	FSC_RUNG_KPROBE_MULTI,
+	FSC_RUNG_FENTRY,
+	FSC_RUNG_KPROBE,
+	FSC_RUNG_RAW_TRACEPOINT,
+	FSC_RUNG_TRACEPOINT,
+	FSC_RUNG_MAX,
+};
+extern const char *const fsc_rung_names[FSC_RUNG_MAX];
+
+/* Loads programs for the targets, attaches nothing. targets must outlive the session. Caller frees.
+ */
+int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,
+		     struct fsc_session **ret, struct fsc_err *err);
+/* Attaches everything. Places refused by the kernel are listed, not fatal, unless all are. */
+int fsc_session_attach(struct fsc_session *s, struct fsc_err *err);
+/* Takes every probe off; counters stay readable. Harmless when done twice. */
+void fsc_session_detach(struct fsc_session *s);
+void fsc_session_free(struct fsc_session *s);
+void fsc_session_freep(struct fsc_session **s);
+
+/* Hits of a row so far. */
+uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row);
+/* Calls fn for each key kept, with its count so far. */
+int fsc_session_keys(const struct fsc_session *s,
+		     int (*fn)(const struct fsc_count_key *key, uint64_t count, void *arg),
+		     void *arg, struct fsc_err *err);
+uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which);
+/* Hits the kernel knows it did not run us for. Counted to the last detach. */
+uint64_t fsc_session_missed(const struct fsc_session *s);
+const struct fsc_vec *fsc_session_refused(const struct fsc_session *s); /* struct fsc_refused */
+/* How many places stand on a rung. */
+size_t fsc_session_on_rung(const struct fsc_session *s, enum fsc_rung rung);
+/* How many places were moved behind a 5-byte nop. */
+size_t fsc_session_shifted(const struct fsc_session *s);
+
+#endif

@@ -1,0 +1,269 @@
+/* bpf(2) and perf_event_open(2) as this program uses them. */
+#include "engine/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <linux/perf_event.h>
+
+#include "base/cleanup.h"
+
+#define FSC_SYS_SOME_FILE "/proc/self/exe"
+
+/* BPF_LINK_CREATE's arguments as the kernel lays them out, the parts used here. */
+struct link_create {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	union {
+		struct {
+			uint64_t cookie;
+		} perf_event;
+		struct {
+			uint32_t flags, cnt;
+			uint64_t syms, addrs, cookies;
+		} kprobe_multi;
+		struct {
+			uint64_t path, offsets, ref_ctr_offsets, cookies;
+			uint32_t cnt, flags, pid, pad;
+		} uprobe_multi;
+		struct {
+			uint32_t target_btf_id, pad;
+			uint64_t cookie;
+		} tracing;
+	};
+};
+
+static uint64_t ptr(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+static int link_create(const struct link_create *lc)
+{
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, lc, sizeof(*lc));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int link_uprobes(int prog, const struct fsc_sys_uprobes *u, uint32_t attach_type)
+{
+	struct link_create lc = {
+	    .prog_fd = (uint32_t)prog,
+	    .attach_type = attach_type,
+	    .uprobe_multi = {.path = ptr(u->path),
+			     .offsets = ptr(u->offsets),
+			     .ref_ctr_offsets = ptr(u->ref_ctrs),
+			     .cookies = ptr(u->cookies),
+			     .cnt = u->n,
+			     .flags = u->ret,
+			     .pid = (uint32_t)u->pid},
+	};
+
+	return link_create(&lc);
+}
+
+int fsc_sys_link_uprobes(int prog, const struct fsc_sys_uprobes *u)
+{
+	return link_uprobes(prog, u, FSC_ATTACH_UPROBE_MULTI);
+}
+
+int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u)
+{
+	return link_uprobes(prog, u, FSC_ATTACH_UPROBE_SESSION);
+}
+
+/* A kernel that knows the link says that "/" is not a file; one that does not, that the call is
+ * invalid. */
+bool fsc_sys_knows_uprobes(int prog)
+{
+	uint64_t offset = 0;
+	struct fsc_sys_uprobes u = {.path = "/", .offsets = &offset, .n = 1};
+	int rc = fsc_sys_link_uprobes(prog, &u);
+
+	if (rc >= 0)
+		close(rc);
+	return rc == -EBADF;
+}
+
+/* A kernel that filters rightly refuses process -1 as invalid; one that does not, looks for it. */
+bool fsc_sys_knows_uprobes_pid(int prog)
+{
+	uint64_t offset = 0;
+	struct fsc_sys_uprobes u = {
+	    .path = FSC_SYS_SOME_FILE, .offsets = &offset, .n = 1, .pid = -1};
+	int rc = fsc_sys_link_uprobes(prog, &u);
+
+	if (rc >= 0)
+		close(rc);
+	return rc == -EINVAL;
+}
+
+int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *names,
+			 const uint64_t *cookies, uint32_t n, bool ret)
+{
+	struct link_create lc = {
+	    .prog_fd = (uint32_t)prog,
+	    .attach_type = FSC_ATTACH_KPROBE_MULTI,
+	    .kprobe_multi = {.flags = ret,
+			     .cnt = n,
+			     .addrs = ptr(addrs),
+			     .syms = addrs ? 0 : ptr(names),
+			     .cookies = ptr(cookies)},
+	};
+
+	return link_create(&lc);
+}
+
+int fsc_sys_link_tracing(int prog, enum bpf_attach_type type, uint64_t cookie)
+{
+	struct link_create lc = {
+	    .prog_fd = (uint32_t)prog,
+	    .attach_type = type,
+	    .tracing = {.cookie = cookie},
+	};
+
+	return link_create(&lc);
+}
+
+int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie)
+{
+	struct link_create lc = {
+	    .prog_fd = (uint32_t)prog,
+	    .target_fd = (uint32_t)perf_fd,
+	    .attach_type = BPF_PERF_EVENT,
+	    .perf_event = {.cookie = cookie},
+	};
+
+	return link_create(&lc);
+}
+
+static int perf_open(struct perf_event_attr *attr, pid_t pid)
+{
+	long fd;
+
+	attr->size = sizeof(*attr);
+	fd = syscall(SYS_perf_event_open, attr, pid ? pid : -1, pid ? -1 : 0, -1,
+		     PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int read_text(const char *path, char *buf, size_t size)
+{
+	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size - 1);
+	if (n < 0)
+		return -errno;
+	buf[n] = '\0';
+	return 0;
+}
+
+/* The perf type of "uprobe" or "kprobe" and the bit that makes it a return probe. */
+static int dynamic_type(const char *pmu, bool ret, struct perf_event_attr *attr)
+{
+	char path[96], text[32];
+	unsigned bit = 0;
+	int rc;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", pmu);
+	rc = read_text(path, text, sizeof(text));
+	if (rc)
+		return rc;
+	attr->type = (uint32_t)strtoul(text, NULL, 10);
+	if (!ret)
+		return 0;
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/format/retprobe", pmu);
+	rc = read_text(path, text, sizeof(text));
+	if (rc)
+		return rc;
+	if (sscanf(text, "config:%u", &bit) != 1 || bit > 63)
+		return -EPROTO;
+	attr->config |= 1ull << bit;
+	return 0;
+}
+
+int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, bool ret, pid_t pid)
+{
+	struct perf_event_attr attr = {0};
+	int rc = dynamic_type("uprobe", ret, &attr);
+
+	if (rc)
+		return rc;
+	attr.config |= ref_ctr << 32; /* format/ref_ctr_offset: config:32-63 since it exists */
+	attr.config1 = ptr(path);
+	attr.config2 = offset;
+	return perf_open(&attr, pid);
+}
+
+int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool ret)
+{
+	struct perf_event_attr attr = {0};
+	int rc = dynamic_type("kprobe", ret, &attr);
+
+	if (rc)
+		return rc;
+	attr.config1 = addr ? 0 : ptr(name);
+	attr.config2 = addr ? addr + offset : offset;
+	return perf_open(&attr, 0);
+}
+
+int fsc_sys_perf_tracepoint(int id)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_TRACEPOINT,
+	    .config = (uint64_t)id,
+	    .sample_period = 1,
+	    .wakeup_events = 1,
+	};
+
+	return perf_open(&attr, 0);
+}
+
+uint64_t fsc_sys_prog_missed(int prog)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(prog, &info, &len))
+		return 0;
+	return info.recursion_misses;
+}
+
+uint64_t fsc_sys_link_missed(int link)
+{
+	/* struct bpf_link_info of 6.7: two different arms keep `missed` at two places. */
+	struct {
+		uint32_t type, id, prog_id, pad;
+		union {
+			struct {
+				uint64_t addrs;
+				uint32_t count, flags;
+				uint64_t missed, cookies;
+			} kprobe_multi;
+			struct {
+				uint32_t type, pad;
+				uint64_t func_name;
+				uint32_t name_len, offset;
+				uint64_t addr, missed, cookie;
+			} kprobe;
+		};
+	} info = {0};
+	uint32_t len = sizeof(info);
+	enum { LINK_PERF_EVENT = 7, LINK_KPROBE_MULTI = 8, PERF_KPROBE = 3, PERF_KRETPROBE = 4 };
+
+	if (bpf_obj_get_info_by_fd(link, &info, &len))
+		return 0;
+	if (info.type == LINK_KPROBE_MULTI)
+		return info.kprobe_multi.missed;
+	if (info.type == LINK_PERF_EVENT &&
+	    (info.kprobe.type == PERF_KPROBE || info.kprobe.type == PERF_KRETPROBE))
+		return info.kprobe.missed;
+	return 0;
+}

@@ -1,0 +1,60 @@
+/* The system calls behind probes, raw: links of every sort and the perf events under them. Written
+ * out because Debian 12's libbpf and kernel headers are older than multi and session links. Each
+ * returns a descriptor the caller owns, or -errno. */
+#ifndef FSC_ENGINE_SYS_H
+#define FSC_ENGINE_SYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/bpf.h>
+
+/* Attach types newer than the installed headers. */
+enum {
+	FSC_ATTACH_KPROBE_MULTI = 42,
+	FSC_ATTACH_UPROBE_MULTI = 48,
+	FSC_ATTACH_KPROBE_SESSION = 56,
+	FSC_ATTACH_UPROBE_SESSION = 57,
+};
+
+/* One link on many places of one file. ref_ctrs may be NULL. pid 0: every process. */
+struct fsc_sys_uprobes {
+	const char *path;
+	const uint64_t *offsets, *ref_ctrs, *cookies;
+	uint32_t n;
+	bool ret;
+	pid_t pid;
+};
+
+int fsc_sys_link_uprobes(int prog, const struct fsc_sys_uprobes *u);
+/* The same with a program loaded as a session: entry and return. */
+int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u);
+/* Whether the kernel knows links on many user functions, and whether it filters them by process as
+ * it should (before 6.10 it did by thread). Asked with arguments it must refuse, so that nothing is
+ * attached: taking a probe off takes tens of milliseconds. prog: any that is loaded with that
+ * attach type. */
+bool fsc_sys_knows_uprobes(int prog);
+bool fsc_sys_knows_uprobes_pid(int prog);
+/* One link on many kernel functions: by address, or by name where addrs is NULL. */
+int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *names,
+			 const uint64_t *cookies, uint32_t n, bool ret);
+/* An fentry or fexit program that was loaded for its function. */
+int fsc_sys_link_tracing(int prog, enum bpf_attach_type type, uint64_t cookie);
+/* A program on a perf event, with its cookie. */
+int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie);
+
+/* Perf events to hang a program on. pid 0: every process. */
+int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, bool ret, pid_t pid);
+/* By address where addr is not 0, else by name; offset inside the function. */
+int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool ret);
+int fsc_sys_perf_tracepoint(int id);
+
+/* How often the kernel did not run a program because another was running on that CPU; 0 if unknown.
+ */
+uint64_t fsc_sys_prog_missed(int prog);
+/* How often a link's probes were not taken (kprobe.multi and perf kprobes since 6.7); 0 if unknown.
+ */
+uint64_t fsc_sys_link_missed(int link);
+
+#endif

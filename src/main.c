@@ -1,0 +1,80 @@
+/* Finds the command's row, runs it, prints the error, sets the exit code: 0 done, 1 failed, 2
+ * usage. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+static int unknown_command(const char *name)
+{
+	struct fsc_nearest near = {.wanted = name};
+	struct fsc_err err = {0};
+	char text[540];
+
+	for (const struct fsc_cmd *const *c = fsc_cmds; *c; c++)
+		fsc_nearest_offer(&near, (*c)->name);
+	fsc_nearest_text(&near, text, sizeof(text));
+	if (text[0])
+		fsc_err_usage(&err, "there is no command '%s'; did you mean %s?", name, text);
+	else
+		fsc_err_usage(&err, "there is no command '%s'; see: funcscope --help", name);
+	fsc_log_err(&err);
+	return EXIT_USAGE;
+}
+
+/* Cuts argv at "--"; returns what follows it, NULL if nothing does. */
+static char **split_command(int *argc, char **argv)
+{
+	for (int i = 1; i < *argc; i++) {
+		if (strcmp(argv[i], "--"))
+			continue;
+		argv[i] = NULL;
+		*argc = i;
+		return argv[i + 1] ? &argv[i + 1] : NULL;
+	}
+	return NULL;
+}
+
+static int run(const struct fsc_cmd *cmd, int argc, char **argv)
+{
+	char **command = split_command(&argc, argv);
+	struct fsc_err err = {0};
+
+	for (int i = 1; i < argc; i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			fsc_cmd_help(cmd);
+			return EXIT_DONE;
+		}
+	if (!cmd->run(argc, argv, command, &err))
+		return EXIT_DONE;
+	fsc_log_err(&err);
+	return err.usage ? EXIT_USAGE : EXIT_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : NULL;
+	const struct fsc_cmd *cmd;
+
+	if (!name) {
+		struct fsc_err err = {0};
+
+		fsc_err_usage(&err, "no command given; see: funcscope --help");
+		fsc_log_err(&err);
+		return EXIT_USAGE;
+	}
+	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
+		fsc_cmd_overview();
+		return EXIT_DONE;
+	}
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("funcscope %s\n", FSC_VERSION);
+		return EXIT_DONE;
+	}
+	cmd = fsc_cmd_find(name);
+	return cmd ? run(cmd, argc - 1, argv + 1) : unknown_command(name);
+}

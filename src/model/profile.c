@@ -1,0 +1,147 @@
+/* Arithmetic on profiles: difference, order, sum. */
+#include "model/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void fsc_profile_release(struct fsc_profile *p)
+{
+	fsc_vec_release(&p->counts);
+	*p = (struct fsc_profile){0};
+}
+
+struct key {
+	uint32_t func, pid, tid, cpu;
+	uint64_t cgroup;
+	char comm[FSC_COMM_LEN];
+};
+
+static struct key key_of(const struct fsc_count *c)
+{
+	struct key k;
+
+	memset(&k, 0, sizeof(k));
+	k.func = c->func;
+	k.pid = c->pid;
+	k.tid = c->tid;
+	k.cpu = c->cpu;
+	k.cgroup = c->cgroup;
+	memcpy(k.comm, c->comm, sizeof(k.comm));
+	return k;
+}
+
+static int index_counts(const struct fsc_profile *p, struct fsc_map *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < p->counts.n; i++) {
+		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
+		struct key k = key_of(c);
+		uint64_t *slot = fsc_map_put(ret, &k, sizeof(k), NULL);
+
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = c->count;
+	}
+	return 0;
+}
+
+static int subtract(const struct fsc_profile *later, const struct fsc_map *before, bool zeros,
+		    struct fsc_profile *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < later->counts.n; i++) {
+		const struct fsc_count *c = FSC_AT(struct fsc_count, &later->counts, i);
+		struct key k = key_of(c);
+		uint64_t *was = fsc_map_get(before, &k, sizeof(k));
+		uint64_t n = c->count - (was ? *was : 0);
+		struct fsc_count *out;
+
+		if (!n && !zeros)
+			continue;
+		out = fsc_vec_push(&ret->counts);
+		if (!out)
+			return fsc_err_nomem(err);
+		*out = *c;
+		out->count = n;
+	}
+	return 0;
+}
+
+int fsc_profile_subtract(const struct fsc_profile *later, const struct fsc_profile *earlier,
+			 bool zeros, struct fsc_profile *ret, struct fsc_err *err)
+{
+	struct fsc_map before = {0};
+	int rc;
+
+	*ret = *later;
+	ret->counts = FSC_VEC_INIT(struct fsc_count);
+	rc = index_counts(earlier, &before, err);
+	if (!rc)
+		rc = subtract(later, &before, zeros, ret, err);
+	fsc_map_release(&before);
+	if (rc)
+		fsc_profile_release(ret);
+	return rc;
+}
+
+struct order {
+	const struct fsc_profile *p;
+	enum fsc_sort by;
+	bool reverse;
+};
+
+static int cmp_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int cmp_names(const struct order *o, const struct fsc_count *a, const struct fsc_count *b)
+{
+	int r = strcmp(o->p->funcs[a->func].name, o->p->funcs[b->func].name);
+
+	if (!r)
+		r = strcmp(o->p->funcs[a->func].binary, o->p->funcs[b->func].binary);
+	if (!r)
+		r = strcmp(a->comm, b->comm);
+	if (!r)
+		r = cmp_u64(a->pid, b->pid);
+	if (!r)
+		r = cmp_u64(a->tid, b->tid);
+	if (!r)
+		r = cmp_u64(a->cpu, b->cpu);
+	return r ? r : cmp_u64(a->cgroup, b->cgroup);
+}
+
+static int cmp(const void *pa, const void *pb, void *arg)
+{
+	const struct order *o = arg;
+	int r = o->by == FSC_SORT_COUNT ? cmp_u64(((const struct fsc_count *)pb)->count,
+						  ((const struct fsc_count *)pa)->count)
+					: 0;
+
+	if (!r)
+		r = cmp_names(o, pa, pb);
+	return o->reverse ? -r : r;
+}
+
+void fsc_profile_sort(struct fsc_profile *p, enum fsc_sort by, bool reverse, size_t top)
+{
+	struct order o = {p, by, false};
+
+	if (!p->counts.n)
+		return;
+	/* The top rows are the top ones whichever way they are then shown. */
+	qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
+	if (top && top < p->counts.n)
+		p->counts.n = top;
+	o.reverse = reverse;
+	if (reverse)
+		qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
+}
+
+uint64_t fsc_profile_total(const struct fsc_profile *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->counts.n; i++)
+		sum += FSC_AT(struct fsc_count, &p->counts, i)->count;
+	return sum;
+}

@@ -1,0 +1,81 @@
+/* What was measured, free of where it came from and of how it will be written: functions, counts by
+ * key, and the books (seen, kept, lost, refused, cost). Pure data, no I/O. */
+#ifndef FSC_MODEL_PROFILE_H
+#define FSC_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "wire/config.h"
+
+/* A function that was asked for. Strings are borrowed from whoever fills the profile. */
+struct fsc_func {
+	const char *kind;
+	const char *binary; /* file, kernel module or tracepoint category */
+	const char *name;
+	const char *symbol; /* mangled name, NULL where it is the same */
+};
+
+/* One line of a count: a function, the keys asked for, and how often. */
+struct fsc_count {
+	uint32_t func;
+	uint32_t pid, tid, cpu;
+	uint64_t cgroup;
+	char comm[FSC_COMM_LEN + 1];
+	const char *cgroup_path; /* owned by the source, NULL if unknown */
+	uint64_t count;
+};
+
+struct fsc_named {
+	const char *name;
+	uint64_t n;
+};
+
+struct fsc_refusal {
+	const char *function, *why;
+};
+
+/* The books. seen = kept + the sum of lost. */
+struct fsc_summary {
+	uint64_t seen, kept;
+	struct fsc_named lost[4]; /* ended by a NULL name */
+	uint64_t missed;	  /* hits the kernel itself did not deliver */
+	uint64_t unfollowed;	  /* children that could not be followed */
+	size_t functions;	  /* asked for and attached */
+	size_t places;		  /* probes that took */
+	size_t shifted;		  /* of these, moved behind a 5-byte nop */
+	const struct fsc_refusal *refused;
+	size_t n_refused;
+	struct fsc_named via[8]; /* places per rung, ended by a NULL name */
+	double duration_s;
+	bool cost_known, share_known;
+	double ns_per_hit;
+	double percent; /* of the target's CPU time, or of the machine's where there is no target */
+	bool share_of_machine;
+};
+
+struct fsc_profile {
+	const struct fsc_func *funcs;
+	size_t n_funcs;
+	uint32_t by;	       /* enum fsc_by: which keys the counts carry */
+	struct fsc_vec counts; /* struct fsc_count */
+	uint64_t time_ns;      /* wall clock at the snapshot */
+};
+
+enum fsc_sort { FSC_SORT_COUNT, FSC_SORT_NAME };
+
+void fsc_profile_release(struct fsc_profile *p);
+/* Makes `later - earlier`: what happened in between. Rows that did not change are left out unless
+ * zeros. */
+int fsc_profile_subtract(const struct fsc_profile *later, const struct fsc_profile *earlier,
+			 bool zeros, struct fsc_profile *ret, struct fsc_err *err);
+/* Orders the counts (most first, or by function name, then by keys) and keeps the first top (0:
+ * all). */
+void fsc_profile_sort(struct fsc_profile *p, enum fsc_sort by, bool reverse, size_t top);
+uint64_t fsc_profile_total(const struct fsc_profile *p);
+
+#endif

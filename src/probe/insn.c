@@ -1,0 +1,101 @@
+/* A look at x86-64 code: just enough to tell no-operations and cheap instructions. On other
+ * machines every instruction is treated alike. */
+#include "probe/insn.h"
+
+#include <string.h>
+
+static size_t prefixes(const uint8_t *code, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (memchr("\x66\x2e\x36\x3e\x26\x64\x65\x67\xf2", code[i], 9) ||
+			 (code[i] & 0xf0) == 0x40))
+		i++;
+	return i;
+}
+
+/* Bytes of ModRM, SIB and displacement for a memory or register operand. */
+static size_t operand(const uint8_t *p, size_t n)
+{
+	uint8_t mod, rm;
+	size_t len = 1;
+
+	if (n < 2)
+		return n;
+	mod = p[0] >> 6;
+	rm = p[0] & 7;
+	if (mod == 3)
+		return len;
+	if (rm == 4) {
+		if (mod == 0 && (p[1] & 7) == 5)
+			return len + 1 + 4;
+		len++;
+	}
+	if (mod == 0)
+		return rm == 5 ? len + 4 : len;
+	return len + (mod == 1 ? 1 : 4);
+}
+
+bool fsc_insn_nop5(const uint8_t *code, size_t n)
+{
+	size_t at = prefixes(code, n);
+
+	if (n < 5 || at > 4)
+		return false;
+	if (code[at] == 0x90)
+		return at == 4;
+	if (at > 2 || code[at] != 0x0f || code[at + 1] != 0x1f)
+		return false;
+	return at + 2 + operand(code + at + 2, n - at - 2) == 5;
+}
+
+bool fsc_insn_emulated(const uint8_t *code, size_t n)
+{
+	size_t at = n && (code[0] & 0xf0) == 0x40; /* REX */
+
+	if (n < 2)
+		return false;
+	if ((code[at] & 0xf8) == 0x50) /* push */
+		return true;
+	if (at)
+		return false;
+	return code[0] == 0x90 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb ||
+	       (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+}
+
+#ifdef __x86_64__
+static bool is_endbr64(const uint8_t *code, size_t n)
+{
+	return n >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4);
+}
+
+void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
+{
+	uint8_t code[16];
+	size_t n;
+
+	t->body = t->offset;
+	for (;;) {
+		n = fsc_elf_read(e, t->body, code, sizeof(code));
+		if (fsc_insn_nop5(code, n)) {
+			if (!t->nop5)
+				t->nop5 = t->body;
+			t->body += 5;
+		} else if (t->at_entry && is_endbr64(code, n)) {
+			t->body += 4;
+		} else {
+			break;
+		}
+		if (t->body - t->offset > 64)
+			break;
+	}
+	t->stepped = !fsc_insn_emulated(code, n);
+}
+#else
+void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
+{
+	(void)e;
+	t->body = t->offset;
+	t->stepped = true;
+}
+#endif

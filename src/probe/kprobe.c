@@ -1,0 +1,200 @@
+/* Functions of the kernel: NAME, k:[MODULE:]NAME, each with +OFFSET. A glob or expression is
+ * limited to what ftrace can hook, where the kernel says what that is. */
+#include "probe/kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sym/ksyms.h"
+#include "sym/tracefs.h"
+
+static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+{
+	char *colon = regex ? NULL : strchr(text, ':');
+	char *name = colon ? colon + 1 : text;
+
+	if (text[0] == ':') /* k::NAME */
+		name = text + 1, colon = NULL;
+	if (!name[0])
+		return fsc_err_usage(err, "probe '%s' names no kernel function; write k:FUNCTION",
+				     spec->text);
+	if (colon) {
+		*colon = '\0';
+		spec->binary = strdup(text);
+		if (!spec->binary)
+			return fsc_err_nomem(err);
+	}
+	if (!regex)
+		fsc_kind_split_offset(name, &spec->offset);
+	spec->function = strdup(name);
+	return spec->function ? 0 : fsc_err_nomem(err);
+}
+
+struct search {
+	const struct fsc_spec *spec;
+	const struct fsc_scope *scope;
+	struct fsc_pattern name;
+	struct fsc_nearest near;
+};
+
+static bool in_module(const struct fsc_spec *spec, const char *module)
+{
+	if (!spec->binary || !strcmp(spec->binary, "vmlinux"))
+		return !spec->binary || !module;
+	return module && !strcmp(spec->binary, module);
+}
+
+/* GCC renames functions it specialises: foo.isra.0, foo.constprop.0, foo.part.0 are foo to a
+ * person. */
+static bool is_clone(const char *name, const char *base)
+{
+	size_t n = strlen(base);
+
+	return !strncmp(name, base, n) &&
+	       (!strncmp(name + n, ".isra.", 6) || !strncmp(name + n, ".constprop.", 11) ||
+		!strncmp(name + n, ".part.", 6) || !strncmp(name + n, ".llvm.", 6));
+}
+
+static bool wanted(const char *name, const char *module, void *arg)
+{
+	const struct search *s = arg;
+
+	return in_module(s->spec, module) &&
+	       (fsc_pattern_match(&s->name, name) ||
+		(fsc_pattern_exact(&s->name) && is_clone(name, s->spec->function)));
+}
+
+static bool near(const char *name, const char *module, void *arg)
+{
+	(void)module;
+	fsc_nearest_offer(&((struct search *)arg)->near, name);
+	return false;
+}
+
+static int nothing_found(struct search *s, struct fsc_err *err)
+{
+	struct fsc_ksyms none = {0};
+	char text[540];
+	int rc = fsc_ksyms_load(NULL, near, s, &none, err);
+
+	fsc_ksyms_release(&none);
+	if (rc)
+		return rc;
+	fsc_err_set(err, ENOENT, "no kernel function matches '%s'%s%s", s->spec->function,
+		    s->spec->binary ? " in module " : "", s->spec->binary ? s->spec->binary : "");
+	fsc_nearest_text(&s->near, text, sizeof(text));
+	if (text[0])
+		return fsc_err_hint(err, "did you mean %s? (a user function is written LIBRARY:%s)",
+				    text, s->spec->function);
+	return fsc_err_hint(err, "a user function is written LIBRARY:%s or /path/to/program:%s",
+			    s->spec->function, s->spec->function);
+}
+
+static int add(const struct search *s, struct fsc_targets *out, const struct fsc_ksym *k,
+	       struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) char *label = NULL;
+	struct fsc_target t = {
+	    .site = FSC_SITE_KERNEL,
+	    .ret = s->spec->kind->ret,
+	    .addr = k->addr,
+	    .offset = s->spec->offset,
+	    .at_entry = !s->spec->offset,
+	};
+
+	if (t.offset && asprintf(&label, "%s+%#llx", k->name, (unsigned long long)t.offset) < 0)
+		return fsc_err_nomem(err);
+	return fsc_targets_add(out, &t, s->spec->kind->name, k->module ? k->module : "kernel",
+			       label ? label : k->name, label ? k->name : NULL, err);
+}
+
+/* Names that ftrace, or else kprobes, cannot hook are skipped when a pattern finds them; one that
+ * is named in full is tried all the same. */
+struct hookable {
+	struct fsc_map ftrace, denied;
+};
+
+static void hookable_load(struct hookable *h)
+{
+	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(NULL);
+
+	if (tracefs < 0 || fsc_tracefs_filter_functions(tracefs, &h->ftrace, NULL))
+		fsc_map_release(&h->ftrace);
+	if (!h->ftrace.n && fsc_kprobe_blacklist(&h->denied, NULL))
+		fsc_map_release(&h->denied);
+}
+
+static bool hookable_has(const struct hookable *h, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (h->ftrace.n)
+		return fsc_map_get(&h->ftrace, name, n);
+	return !fsc_map_get(&h->denied, name, n);
+}
+
+static int add_all(const struct search *s, const struct fsc_ksyms *k, struct fsc_targets *out,
+		   struct fsc_err *err)
+{
+	struct hookable h = {0};
+	size_t n = 0, unhookable = 0;
+	int rc = 0;
+
+	if (!fsc_pattern_exact(&s->name))
+		hookable_load(&h);
+	for (size_t i = 0; !rc && i < k->n; i++) {
+		if (fsc_scope_excluded(s->scope, k->syms[i].name))
+			continue;
+		if (!fsc_pattern_exact(&s->name) && !hookable_has(&h, k->syms[i].name)) {
+			unhookable++;
+			continue;
+		}
+		n++;
+		rc = add(s, out, &k->syms[i], err);
+	}
+	fsc_map_release(&h.ftrace);
+	fsc_map_release(&h.denied);
+	if (rc || n)
+		return rc;
+	return fsc_err_set(
+	    err, ENOENT, "of %zu kernel functions that match '%s' none can be probed: %s", k->n,
+	    s->spec->function,
+	    unhookable ? "the kernel does not let its tracer into them" : "all are excluded by -x");
+}
+
+static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
+		   struct fsc_targets *out, struct fsc_err *err)
+{
+	struct search s = {.spec = spec, .scope = scope, .near = {.wanted = spec->function}};
+	struct fsc_ksyms k = {0};
+	int rc = fsc_pattern_init(&s.name, spec->function, scope->regex, err);
+
+	if (rc)
+		return rc;
+	rc = fsc_ksyms_load(NULL, wanted, &s, &k, err);
+	if (!rc)
+		rc = k.n ? add_all(&s, &k, out, err) : nothing_found(&s, err);
+	fsc_ksyms_release(&k);
+	fsc_pattern_release(&s.name);
+	return rc;
+}
+
+const struct fsc_kind fsc_kind_kprobe = {
+    .name = "kprobe",
+    .prefixes = (const char *const[]){"k", "kprobe", "kfunc", "fentry", NULL},
+    .form = "[MODULE:]FUNCTION",
+    .parse = parse,
+    .resolve = resolve,
+};
+
+const struct fsc_kind fsc_kind_kretprobe = {
+    .name = "kretprobe",
+    .prefixes = (const char *const[]){"kr", "kretprobe", "kretfunc", "fexit", NULL},
+    .form = "[MODULE:]FUNCTION",
+    .ret = true,
+    .parse = parse,
+    .resolve = resolve,
+};

@@ -1,0 +1,388 @@
+/* Functions of user space: LIB:NAME, /path:NAME, :NAME (the process's own program), each with
+ * +OFFSET, and LIB:FILE.c:LINE. Names are matched as in the symbol table, with a version, or
+ * demangled. */
+#include "probe/kind.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "probe/insn.h"
+#include "sym/demangle.h"
+#include "sym/elf.h"
+#include "sym/libs.h"
+
+/* The colon after the binary: the first that is not escaped and not half of a "::". */
+static char *binary_end(char *text)
+{
+	for (char *p = text; *p; p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		else if (*p == ':')
+			return p;
+	}
+	return NULL;
+}
+
+/* "name.c:42" at the end of text: cuts it in two. */
+static bool split_line(char *text, unsigned *line)
+{
+	char *colon = strrchr(text, ':'), *dot, *end;
+	unsigned long v;
+
+	if (!colon || colon == text || colon[-1] == ':' || !isdigit((unsigned char)colon[1]))
+		return false;
+	v = strtoul(colon + 1, &end, 10);
+	if (*end || !v || v > 0x7fffffff)
+		return false;
+	*colon = '\0';
+	dot = strrchr(text, '.');
+	if (!dot || !isalpha((unsigned char)dot[1])) {
+		*colon = ':';
+		return false;
+	}
+	*line = (unsigned)v;
+	return true;
+}
+
+static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+{
+	char *colon = binary_end(text), *name = colon ? colon + 1 : text;
+	unsigned line;
+
+	/* "main.c:42" alone: a line of the process's own program. */
+	if (colon && !regex && !strchr(colon + 1, ':') && split_line(text, &line)) {
+		spec->binary = strdup("");
+		spec->file = strdup(text);
+		spec->line = line;
+		return spec->binary && spec->file ? 0 : fsc_err_nomem(err);
+	}
+	if (!colon || !name[0])
+		return fsc_err_usage(err, "probe '%s' names no function; write %s:FUNCTION",
+				     spec->text, colon ? text : spec->text);
+	*colon = '\0';
+	spec->binary = strdup(text);
+	if (!spec->binary)
+		return fsc_err_nomem(err);
+	if (!regex && split_line(name, &spec->line)) {
+		spec->file = strdup(name);
+		return spec->file ? 0 : fsc_err_nomem(err);
+	}
+	if (!regex)
+		fsc_kind_split_offset(name, &spec->offset);
+	spec->function = strdup(name);
+	return spec->function ? 0 : fsc_err_nomem(err);
+}
+
+/* ---- matching one symbol ---- */
+
+struct matcher {
+	struct fsc_pattern pattern;
+	bool versioned;	  /* the pattern speaks of versions */
+	char literal[64]; /* letters every matching mangled name must contain; "" for none */
+};
+
+/* Words that a mangled name abbreviates, so their absence proves nothing. */
+static bool abbreviated(const char *s, size_t n)
+{
+	static const char *const words[] = {
+	    "std",	     "string",	      "basic_string",	"allocator", "operator",  "ostream",
+	    "istream",	     "iostream",      "char_traits",	"unsigned",  "signed",	  "const",
+	    "volatile",	     "char",	      "short",		"long",	     "double",	  "float",
+	    "bool",	     "void",	      "wchar_t",	"anonymous", "namespace", "lambda",
+	    "basic_ostream", "basic_istream", "basic_iostream", "usize",     "isize",	  "impl",
+	    "nullptr_t",     "decltype",      "typename",	"template",  "thunk",	  "virtual",
+	    "guard",	     "variable",      "vtable",		"typeinfo",  "closure",	  "clone",
+	    "delete",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == n && !strncmp(words[i], s, n))
+			return true;
+	return n < 4;
+}
+
+/* The longest plain word of a glob: in Itanium and Rust mangling every identifier stands in full at
+ * least once, so most names are ruled out without being demangled. */
+static void find_literal(struct matcher *m)
+{
+	const char *s = m->pattern.text;
+	size_t best = 0;
+
+	m->literal[0] = '\0';
+	if (m->pattern.is_regex || strpbrk(s, "[\\~$"))
+		return;
+	while (*s) {
+		size_t n = 0;
+
+		while (isalnum((unsigned char)s[n]) || s[n] == '_')
+			n++;
+		if (n > best && n < sizeof(m->literal) && !abbreviated(s, n)) {
+			memcpy(m->literal, s, n);
+			m->literal[n] = '\0';
+			best = n;
+		}
+		s += n ? n : 1;
+	}
+}
+
+static bool match_demangled(const struct matcher *m, const char *name)
+{
+	if (!fsc_demangle_is_mangled(name) || (m->literal[0] && !strstr(name, m->literal)))
+		return false;
+	for (int params = 0; params <= 1; params++) {
+		FSC_AUTO(fsc_freep) char *d = fsc_demangle(name, params);
+
+		if (d && fsc_pattern_match(&m->pattern, d))
+			return true;
+	}
+	return false;
+}
+
+static bool match_version(const struct matcher *m, const struct fsc_sym *s)
+{
+	char full[400];
+
+	if (!m->versioned || !s->version)
+		return false;
+	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
+	if (fsc_pattern_match(&m->pattern, full))
+		return true;
+	snprintf(full, sizeof(full), "%s@@%s", s->name, s->version);
+	return s->version_default && fsc_pattern_match(&m->pattern, full);
+}
+
+static bool match(const struct matcher *m, const struct fsc_sym *s)
+{
+	/* Compilers move unlikely code out of line under a name of its own; it is no function. */
+	if (!fsc_pattern_exact(&m->pattern) && strstr(s->name, ".cold"))
+		return false;
+	return fsc_pattern_match(&m->pattern, s->name) || match_version(m, s) ||
+	       match_demangled(m, s->name);
+}
+
+/* What people call the symbol. Caller frees. */
+static char *display_name(const struct fsc_sym *s)
+{
+	char full[400];
+	char *d = fsc_demangle(s->name, true);
+
+	if (d || s->version_default || !s->version)
+		return d ? d : strdup(s->name);
+	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
+	return strdup(full);
+}
+
+/* ---- one file ---- */
+
+struct search {
+	const struct fsc_spec *spec;
+	const struct fsc_scope *scope;
+	struct fsc_targets *out;
+	struct matcher m;
+	struct fsc_nearest near;
+	size_t found, excluded, ifuncs;
+};
+
+/* Whether the name at hand was taken out by -x, by its plain or its shown name. */
+static bool excluded(const struct search *s, const char *name, const char *shown)
+{
+	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(name, false);
+
+	return fsc_scope_excluded(s->scope, name) || fsc_scope_excluded(s->scope, shown) ||
+	       (bare && fsc_scope_excluded(s->scope, bare));
+}
+
+static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
+		      const struct fsc_sym *sym, struct fsc_err *err)
+{
+	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
+	FSC_AUTO(fsc_freep) char *shown = display_name(sym);
+	FSC_AUTO(fsc_freep) char *label = NULL;
+	uint64_t off = s->spec->offset;
+	struct fsc_target t = {
+	    .site = FSC_SITE_USER,
+	    .ret = s->spec->kind->ret,
+	    .file = file,
+	    .offset = sym->offset + off,
+	    .at_entry = !off,
+	};
+
+	if (!shown)
+		return fsc_err_nomem(err);
+	if (excluded(s, sym->name, shown)) {
+		s->excluded++;
+		return 0;
+	}
+	if (sym->ifunc) {
+		s->ifuncs++;
+		return fsc_targets_skip(s->out, shown,
+					"indirect function: the loader picks the code", err);
+	}
+	s->found++;
+	if (off && sym->size && off >= sym->size)
+		return fsc_err_usage(err, "'%s' is only %llu bytes long, so +%llu is outside it",
+				     shown, (unsigned long long)sym->size, (unsigned long long)off);
+	fsc_insn_inspect(e, &t);
+	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
+		return fsc_err_nomem(err);
+	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
+			       off ? NULL : sym->name, err);
+}
+
+static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
+{
+	const struct fsc_sym *syms;
+	size_t n;
+	int rc = fsc_elf_symbols(e, &syms, &n, err);
+
+	for (size_t i = 0; !rc && i < n; i++)
+		if (match(&s->m, &syms[i]))
+			rc = add_symbol(s, e, file, &syms[i], err);
+	if (rc || s->found || s->excluded || s->ifuncs)
+		return rc;
+	for (size_t i = 0; i < n; i++) {
+		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
+
+		fsc_nearest_offer(&s->near, d ? d : syms[i].name);
+	}
+	return 0;
+}
+
+static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
+{
+	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
+	FSC_AUTO(fsc_freep) char *label = NULL;
+	FSC_AUTO(fsc_freep) uint64_t *offsets = NULL;
+	size_t n = 0;
+	int rc = fsc_elf_line(e, s->spec->file, s->spec->line, &offsets, &n, err);
+
+	if (rc)
+		return rc;
+	if (asprintf(&label, "%s:%u", s->spec->file, s->spec->line) < 0)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct fsc_target t = {
+		    .site = FSC_SITE_USER,
+		    .ret = s->spec->kind->ret,
+		    .file = file,
+		    .offset = offsets[i],
+		};
+
+		s->found++;
+		fsc_insn_inspect(e, &t);
+		rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
+	}
+	return rc;
+}
+
+static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	uint32_t file;
+	int rc = fsc_elf_open(f->path, f->root, &e, err);
+
+	if (rc)
+		return rc;
+	rc = fsc_targets_file(s->out, f->path, f->name, &file, err);
+	if (rc)
+		return rc;
+	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
+}
+
+static int nothing_found(const struct search *s, const struct fsc_vec *files, struct fsc_err *err)
+{
+	const char *where =
+	    files->n ? FSC_AT(struct fsc_libs_file, files, 0)->name : s->spec->binary;
+	char near[540];
+
+	if (s->ifuncs) {
+		fsc_err_set(err, ENOTSUP,
+			    "'%s' in %s is an indirect function: the loader picks one of several "
+			    "implementations, and the symbol is only the code that picks",
+			    s->spec->function, where);
+		return fsc_err_hint(err,
+				    "list the implementations (debug symbols needed) with: "
+				    "funcscope list '%s:*%s*'",
+				    s->spec->binary, s->spec->function);
+	}
+	if (s->excluded)
+		return fsc_err_set(err, ENOENT,
+				   "every function of %s that matches '%s' is excluded by -x",
+				   where, s->spec->function);
+	fsc_err_set(err, ENOENT, "no function of %s matches '%s'", where, s->spec->function);
+	fsc_nearest_text(&s->near, near, sizeof(near));
+	if (near[0])
+		return fsc_err_hint(err, "did you mean %s?", near);
+	return fsc_err_hint(err, "see what there is with: funcscope list '%s:*'", s->spec->binary);
+}
+
+/* Files of every process named, or of the machine. */
+static int find_files(const struct fsc_spec *spec, const struct fsc_scope *scope,
+		      struct fsc_vec *files, struct fsc_err *err)
+{
+	struct fsc_libs_scope ls = {.command = scope->command};
+	int rc = 0;
+
+	if (!scope->n_pids)
+		return fsc_libs_find(spec->binary, &ls, files, err);
+	for (size_t i = 0; i < scope->n_pids; i++) {
+		ls.pid = scope->pids[i];
+		rc = fsc_libs_find(spec->binary, &ls, files, err);
+		if (rc && rc != -ENOENT)
+			return rc;
+	}
+	return files->n ? 0 : rc;
+}
+
+static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
+{
+	int rc = find_files(s->spec, s->scope, files, err);
+
+	for (size_t i = 0; !rc && i < files->n; i++)
+		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
+	if (!rc && !s->found)
+		return nothing_found(s, files, err);
+	return rc;
+}
+
+static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
+		   struct fsc_targets *out, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct search s = {.spec = spec, .scope = scope, .out = out};
+	int rc = 0;
+
+	if (spec->function) {
+		rc = fsc_pattern_init(&s.m.pattern, spec->function, scope->regex, err);
+		s.m.versioned = strchr(spec->function, '@') || scope->regex;
+		s.near.wanted = spec->function;
+	}
+	if (!rc && spec->function)
+		find_literal(&s.m);
+	if (!rc)
+		rc = resolve_in(&s, &files, err);
+	fsc_libs_release(&files);
+	fsc_pattern_release(&s.m.pattern);
+	return rc;
+}
+
+const struct fsc_kind fsc_kind_uprobe = {
+    .name = "uprobe",
+    .prefixes = (const char *const[]){"uprobe", NULL},
+    .form = "LIBRARY:FUNCTION",
+    .parse = parse,
+    .resolve = resolve,
+};
+
+const struct fsc_kind fsc_kind_uretprobe = {
+    .name = "uretprobe",
+    .prefixes = (const char *const[]){"uretprobe", "ur", NULL},
+    .form = "LIBRARY:FUNCTION",
+    .ret = true,
+    .parse = parse,
+    .resolve = resolve,
+};

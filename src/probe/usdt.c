@@ -1,0 +1,156 @@
+/* USDT: probes that authors put into their programs. u:LIB:PROBE, u:LIB:PROVIDER:PROBE, u::PROBE
+ * with -p. Every site of one probe counts in one row. */
+#include "probe/kind.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "probe/insn.h"
+#include "sym/elf.h"
+#include "sym/libs.h"
+
+static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+{
+	char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+
+	(void)regex;
+	if (!first || !first[1] || (second && !second[1]))
+		return fsc_err_usage(err, "probe '%s' names no USDT probe; write u:LIBRARY:PROBE",
+				     spec->text);
+	*first = '\0';
+	spec->binary = strdup(text);
+	if (second && second != first + 1) {
+		*second = '\0';
+		spec->group = strdup(first + 1);
+		if (!spec->group)
+			return fsc_err_nomem(err);
+	}
+	spec->function = strdup(second ? second + 1 : first + 1);
+	return spec->binary && spec->function ? 0 : fsc_err_nomem(err);
+}
+
+struct search {
+	const struct fsc_spec *spec;
+	const struct fsc_scope *scope;
+	struct fsc_targets *out;
+	struct fsc_pattern name, group;
+	struct fsc_nearest near;
+	size_t found, probes;
+};
+
+static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const struct fsc_usdt *u,
+	       struct fsc_err *err)
+{
+	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
+	FSC_AUTO(fsc_freep) char *label = NULL;
+	struct fsc_target t = {
+	    .site = FSC_SITE_USER,
+	    .file = file,
+	    .offset = u->offset,
+	    .ref_ctr = u->sem_offset,
+	};
+
+	fsc_insn_inspect(e, &t);
+	if (asprintf(&label, "%s:%s", u->provider, u->name) < 0)
+		return fsc_err_nomem(err);
+	if (fsc_scope_excluded(s->scope, u->name) || fsc_scope_excluded(s->scope, label))
+		return 0;
+	s->found++;
+	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
+}
+
+static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	const struct fsc_usdt *u;
+	uint32_t file;
+	size_t n;
+	int rc = fsc_elf_open(f->path, f->root, &e, err);
+
+	if (!rc)
+		rc = fsc_elf_usdts(e, &u, &n, err);
+	if (rc || !n)
+		return rc;
+	s->probes += n;
+	rc = fsc_targets_file(s->out, f->path, f->name, &file, err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		fsc_nearest_offer(&s->near, u[i].name);
+		if (s->group.text && !fsc_pattern_match(&s->group, u[i].provider))
+			continue;
+		if (fsc_pattern_match(&s->name, u[i].name))
+			rc = add(s, e, file, &u[i], err);
+	}
+	return rc;
+}
+
+static int find_files(const struct fsc_spec *spec, const struct fsc_scope *scope,
+		      struct fsc_vec *files, struct fsc_err *err)
+{
+	struct fsc_libs_scope ls = {.command = scope->command};
+	int rc = 0;
+
+	if (!scope->n_pids)
+		return fsc_libs_find(spec->binary, &ls, files, err);
+	for (size_t i = 0; i < scope->n_pids; i++) {
+		ls.pid = scope->pids[i];
+		rc = spec->binary[0] ? fsc_libs_find(spec->binary, &ls, files, err)
+				     : fsc_libs_mapped(ls.pid, files, err);
+		if (rc && rc != -ENOENT)
+			return rc;
+	}
+	return files->n ? 0 : rc;
+}
+
+static int nothing_found(const struct search *s, struct fsc_err *err)
+{
+	const char *where = s->spec->binary[0] ? s->spec->binary : "the process";
+	char near[540];
+
+	if (!s->probes)
+		return fsc_err_set(err, ENOENT, "%s has no USDT probes at all", where);
+	fsc_err_set(err, ENOENT, "no USDT probe of %s matches '%s'", where, s->spec->function);
+	fsc_nearest_text(&s->near, near, sizeof(near));
+	if (near[0])
+		return fsc_err_hint(err, "did you mean %s?", near);
+	return fsc_err_hint(err, "see what there is with: funcscope list 'u:%s:*'",
+			    s->spec->binary);
+}
+
+static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
+{
+	int rc = find_files(s->spec, s->scope, files, err);
+
+	for (size_t i = 0; !rc && i < files->n; i++)
+		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
+	if (!rc && !s->found)
+		return nothing_found(s, err);
+	return rc;
+}
+
+static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
+		   struct fsc_targets *out, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct search s = {.spec = spec, .scope = scope, .out = out};
+	int rc = fsc_pattern_init(&s.name, spec->function, scope->regex, err);
+
+	s.near.wanted = spec->function;
+	if (!rc && spec->group)
+		rc = fsc_pattern_init(&s.group, spec->group, false, err);
+	if (!rc)
+		rc = resolve_in(&s, &files, err);
+	fsc_libs_release(&files);
+	fsc_pattern_release(&s.name);
+	return rc;
+}
+
+const struct fsc_kind fsc_kind_usdt = {
+    .name = "usdt",
+    .prefixes = (const char *const[]){"u", "U", "usdt", NULL},
+    .form = "LIBRARY:[PROVIDER:]PROBE",
+    .parse = parse,
+    .resolve = resolve,
+};

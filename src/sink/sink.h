@@ -1,0 +1,50 @@
+/* Where data goes: one row of the table in sinks.c per format, one file each. A sink gets profiles
+ * and at the end the books, and knows nothing of where they come from. */
+#ifndef FSC_SINK_SINK_H
+#define FSC_SINK_SINK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/profile.h"
+
+struct fsc_sink {
+	const struct fsc_sink_ops *ops;
+	FILE *out;
+	FILE *side;	 /* for what is not data, where the format has no place for it */
+	bool timestamps; /* -T */
+	bool intervals;	 /* several profiles will come, each a stretch of time */
+	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
+	bool begun;	 /* the sink's own: something was written */
+};
+
+struct fsc_sink_ops {
+	const char *name;
+	const char *what;   /* for help */
+	bool summary_aside; /* the format has no place for the books */
+	void (*profile)(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b);
+	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
+};
+
+/* The list of formats: one word each, one file each. */
+#define FSC_SINKS(row) row(text) row(json) row(csv)
+
+#define FSC_SINK_DECLARE(name) extern const struct fsc_sink_ops fsc_sink_##name;
+FSC_SINKS(FSC_SINK_DECLARE)
+
+/* All formats, NULL-ended, and their names in the same order for option tables. */
+extern const struct fsc_sink_ops *const fsc_sinks[];
+extern const char *const fsc_sink_names[];
+
+/* Each writes at once and flushes; a failure to write names the reason. */
+int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err);
+int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
+
+/* Shared by formats made of text: the books as lines. */
+void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);
+/* "12:34:56.789" in local time. */
+void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b);
+
+#endif

@@ -1,0 +1,107 @@
+/* The table of formats, and what they share: writing out, the clock, the books in words. */
+#include "sink/sink.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "base/fmt.h"
+
+#define OPS(name)  &fsc_sink_##name,
+#define NAME(name) #name,
+
+const struct fsc_sink_ops *const fsc_sinks[] = {FSC_SINKS(OPS) NULL};
+const char *const fsc_sink_names[] = {FSC_SINKS(NAME) NULL};
+
+static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+{
+	int rc = 0;
+
+	if (fsc_buf_failed(b))
+		rc = fsc_err_nomem(err);
+	else if (fwrite(fsc_buf_str(b), 1, b->n, to) != b->n || fflush(to))
+		rc = fsc_err_sys(err, errno, "cannot write the output");
+	fsc_buf_release(b);
+	return rc;
+}
+
+int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	s->ops->profile(s, p, &b);
+	return flush(s->out, &b, err);
+}
+
+int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	s->ops->summary(s, sum, &b);
+	return flush(s->ops->summary_aside ? s->side : s->out, &b, err);
+}
+
+void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b)
+{
+	time_t sec = (time_t)(wall_ns / 1000000000u);
+	struct tm tm;
+	char text[16];
+
+	localtime_r(&sec, &tm);
+	strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	fsc_buf_printf(b, "%s.%03u", text, (unsigned)(wall_ns / 1000000u % 1000u));
+}
+
+static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	enum { SHOWN = 8 };
+
+	for (size_t i = 0; i < sum->n_refused && i < SHOWN; i++) {
+		fsc_buf_puts(b, i ? "; " : "refused: ");
+		fsc_fmt_term(b, sum->refused[i].function);
+		fsc_buf_printf(b, " (%s)", sum->refused[i].why);
+	}
+	if (sum->n_refused > SHOWN)
+		fsc_buf_printf(b, "; and %zu more (-f json names all)", sum->n_refused - SHOWN);
+	if (sum->n_refused)
+		fsc_buf_putc(b, '\n');
+}
+
+static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	if (!sum->cost_known) {
+		fsc_buf_puts(b, "cost: could not be measured\n");
+		return;
+	}
+	fsc_buf_puts(b, "cost: ");
+	fsc_fmt_ns(b, sum->ns_per_hit);
+	fsc_buf_puts(b, " per hit, ");
+	fsc_fmt_ns(b, sum->ns_per_hit * (double)sum->seen);
+	fsc_buf_puts(b, " in all");
+	if (sum->share_known)
+		fsc_buf_printf(b, ": %.*f%% of the %s's CPU time", sum->percent < 10 ? 2 : 0,
+			       sum->percent, sum->share_of_machine ? "machine" : "target");
+	fsc_buf_putc(b, '\n');
+}
+
+void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	fsc_buf_printf(b, "seen %llu = kept %llu", (unsigned long long)sum->seen,
+		       (unsigned long long)sum->kept);
+	for (const struct fsc_named *l = sum->lost; l->name; l++)
+		if (l->n)
+			fsc_buf_printf(b, " + %s %llu", l->name, (unsigned long long)l->n);
+	fsc_buf_printf(b, "; missed by the kernel %llu", (unsigned long long)sum->missed);
+	if (sum->unfollowed)
+		fsc_buf_printf(b, "; children not followed %llu",
+			       (unsigned long long)sum->unfollowed);
+	fsc_buf_printf(b, "\n%zu function%s, %zu place%s attached", sum->functions,
+		       sum->functions == 1 ? "" : "s", sum->places, sum->places == 1 ? "" : "s");
+	for (size_t i = 0; sum->via[i].name; i++)
+		fsc_buf_printf(b, "%s%s", i ? ", " : " by ", sum->via[i].name);
+	fsc_buf_printf(b, ", %zu refused", sum->n_refused);
+	if (sum->shifted)
+		fsc_buf_printf(b, "; %zu behind a 5-byte nop (--fast-uprobes)", sum->shifted);
+	fsc_buf_putc(b, '\n');
+	add_refused(sum, b);
+	add_cost(sum, b);
+}

@@ -1,0 +1,264 @@
+/* Reading a running session. Counts are never cleared in the kernel: an interval is the difference
+ * of two snapshots, so that no hit falls between reading and clearing. */
+#include "source/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/calibrate.h"
+#include "source/cgroups.h"
+
+struct fsc_live {
+	struct fsc_session *session;
+	const struct fsc_targets *targets;
+	struct fsc_func *funcs;
+	uint32_t by;
+	struct fsc_cgroups *cgroups;
+	enum fsc_cost *cost_class; /* per row */
+	bool cost_known[FSC_COST_MAX];
+	double cost_ns[FSC_COST_MAX];
+	struct fsc_vec refusals; /* struct fsc_refusal */
+};
+
+static void fill_funcs(struct fsc_live *l)
+{
+	for (size_t i = 0; i < l->targets->rows.n; i++) {
+		const struct fsc_target_row *r = fsc_targets_row(l->targets, i);
+
+		l->funcs[i] = (struct fsc_func){r->kind, r->binary, r->name, r->symbol};
+	}
+	for (size_t i = 0; i < fsc_targets_count(l->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(l->targets, i);
+
+		l->cost_class[t->row] = fsc_cost_of(l->session, t);
+	}
+}
+
+int fsc_live_new(struct fsc_session *session, const struct fsc_targets *targets, uint32_t by,
+		 struct fsc_live **ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_live_freep) struct fsc_live *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return fsc_err_nomem(err);
+	l->session = session;
+	l->targets = targets;
+	l->by = by;
+	l->refusals = FSC_VEC_INIT(struct fsc_refusal);
+	l->funcs = calloc(targets->rows.n + 1, sizeof(*l->funcs));
+	l->cost_class = calloc(targets->rows.n + 1, sizeof(*l->cost_class));
+	l->cgroups = fsc_cgroups_new();
+	if (!l->funcs || !l->cost_class || !l->cgroups)
+		return fsc_err_nomem(err);
+	fill_funcs(l);
+	*ret = fsc_take(&l);
+	return 0;
+}
+
+void fsc_live_free(struct fsc_live *l)
+{
+	if (!l)
+		return;
+	fsc_cgroups_free(l->cgroups);
+	fsc_vec_release(&l->refusals);
+	free(l->cost_class);
+	free(l->funcs);
+	free(l);
+}
+
+void fsc_live_freep(struct fsc_live **l)
+{
+	fsc_live_free(*l);
+}
+
+void fsc_live_calibrate(struct fsc_live *l)
+{
+	bool used[FSC_COST_MAX] = {false};
+
+	for (size_t i = 0; i < l->targets->rows.n; i++)
+		used[l->cost_class[i]] = true;
+	for (int c = 0; c < FSC_COST_MAX; c++) {
+		struct fsc_err err = {0};
+
+		if (!used[c] || l->cost_known[c])
+			continue;
+		l->cost_known[c] =
+		    !fsc_calibrate(l->session, (enum fsc_cost)c, &l->cost_ns[c], &err);
+		if (!l->cost_known[c])
+			fsc_log(FSC_LOG_DEBUG, "%s", err.msg);
+	}
+}
+
+/* ---- snapshots ---- */
+
+struct keyed {
+	struct fsc_live *live;
+	struct fsc_profile *out;
+};
+
+static int add_key(const struct fsc_count_key *key, uint64_t count, void *arg)
+{
+	struct keyed *k = arg;
+	struct fsc_count *c = fsc_vec_push(&k->out->counts);
+
+	if (!c)
+		return -1;
+	c->func = key->row;
+	c->pid = key->pid;
+	c->tid = key->tid;
+	c->cpu = key->cpu;
+	c->cgroup = key->cgroup;
+	memcpy(c->comm, key->comm, FSC_COMM_LEN);
+	c->count = count;
+	if (key->cgroup)
+		c->cgroup_path = fsc_cgroups_path(k->live->cgroups, key->cgroup);
+	return 0;
+}
+
+static int add_functions(struct fsc_live *l, bool zeros, struct fsc_profile *out,
+			 struct fsc_err *err)
+{
+	for (size_t i = 0; i < l->targets->rows.n; i++) {
+		uint64_t n = fsc_session_seen(l->session, (uint32_t)i);
+		struct fsc_count *c;
+
+		if (!n && !zeros)
+			continue;
+		c = fsc_vec_push(&out->counts);
+		if (!c)
+			return fsc_err_nomem(err);
+		c->func = (uint32_t)i;
+		c->count = n;
+	}
+	return 0;
+}
+
+int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, struct fsc_err *err)
+{
+	struct keyed k = {l, ret};
+	int rc;
+
+	*ret = (struct fsc_profile){
+	    .funcs = l->funcs,
+	    .n_funcs = l->targets->rows.n,
+	    .by = l->by,
+	    .counts = FSC_VEC_INIT(struct fsc_count),
+	    .time_ns = fsc_clock_ns(CLOCK_REALTIME),
+	};
+	rc = l->by ? fsc_session_keys(l->session, add_key, &k, err)
+		   : add_functions(l, zeros, ret, err);
+	if (rc)
+		fsc_profile_release(ret);
+	return rc;
+}
+
+/* ---- the books ---- */
+
+static int add_refusal(struct fsc_live *l, const char *function, const char *why)
+{
+	struct fsc_refusal *r = fsc_vec_push(&l->refusals);
+
+	if (!r)
+		return -1;
+	*r = (struct fsc_refusal){function, why};
+	return 0;
+}
+
+static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
+{
+	const struct fsc_vec *refused = fsc_session_refused(l->session);
+	int rc = 0;
+
+	l->refusals.n = 0;
+	for (size_t i = 0; !rc && i < refused->n; i++) {
+		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
+		const struct fsc_target *t = fsc_targets_at(l->targets, r->target);
+
+		rc = add_refusal(l, l->funcs[t->row].name, strerror(r->code));
+	}
+	for (size_t i = 0; !rc && i < l->targets->skipped.n; i++) {
+		const struct fsc_skipped *k = FSC_AT(struct fsc_skipped, &l->targets->skipped, i);
+
+		rc = add_refusal(l, k->name, k->why);
+	}
+	s->refused = l->refusals.data;
+	s->n_refused = l->refusals.n;
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *err)
+{
+	struct fsc_profile all;
+	uint64_t kept;
+
+	if (!l->by || fsc_live_snapshot(l, false, &all, err))
+		return seen;
+	kept = fsc_profile_total(&all);
+	fsc_profile_release(&all);
+	return kept;
+}
+
+static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
+		     struct fsc_summary *s)
+{
+	double total = 0;
+
+	s->cost_known = l->targets->rows.n > 0;
+	for (size_t i = 0; i < l->targets->rows.n; i++) {
+		enum fsc_cost c = l->cost_class[i];
+
+		s->cost_known &= l->cost_known[c];
+		total += l->cost_ns[c] * (double)fsc_session_seen(l->session, (uint32_t)i);
+	}
+	if (!s->cost_known)
+		return;
+	s->ns_per_hit = s->seen ? total / (double)s->seen : l->cost_ns[l->cost_class[0]];
+	s->share_known = cpu_ns > 0;
+	s->share_of_machine = of_machine;
+	if (s->share_known)
+		s->percent = 100 * total / (double)cpu_ns;
+	if (s->percent > 100)
+		s->percent = 100;
+}
+
+static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
+{
+	size_t n = 0;
+
+	for (int r = 0; r < FSC_RUNG_MAX; r++) {
+		size_t places = fsc_session_on_rung(l->session, (enum fsc_rung)r);
+
+		s->places += places;
+		if (places)
+			s->via[n++] = (struct fsc_named){fsc_rung_names[r], places};
+	}
+}
+
+int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
+		     struct fsc_summary *ret, struct fsc_err *err)
+{
+	struct fsc_summary s = {.functions = l->targets->rows.n, .duration_s = duration_s};
+	int rc = list_refusals(l, &s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < l->targets->rows.n; i++)
+		s.seen += fsc_session_seen(l->session, (uint32_t)i);
+	s.kept = count_kept(l, s.seen, err);
+	s.lost[0] =
+	    (struct fsc_named){"keys_full", fsc_session_loss(l->session, FSC_LOSS_KEYS_FULL)};
+	s.lost[1] =
+	    (struct fsc_named){"keys_busy", fsc_session_loss(l->session, FSC_LOSS_KEYS_BUSY)};
+	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
+	s.missed = fsc_session_missed(l->session);
+	s.shifted = fsc_session_shifted(l->session);
+	add_rungs(l, &s);
+	add_cost(l, cpu_ns, of_machine, &s);
+	*ret = s;
+	return 0;
+}

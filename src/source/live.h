@@ -1,0 +1,27 @@
+/* The live source: a session's counters read into profiles, and its books closed. Nothing behind
+ * this header knows that BPF exists. */
+#ifndef FSC_SOURCE_LIVE_H
+#define FSC_SOURCE_LIVE_H
+
+#include "engine/session.h"
+#include "model/profile.h"
+
+struct fsc_live;
+
+/* Takes a session over its targets; both must outlive the source. Caller frees. */
+int fsc_live_new(struct fsc_session *session, const struct fsc_targets *targets, uint32_t by,
+		 struct fsc_live **ret, struct fsc_err *err);
+void fsc_live_free(struct fsc_live *l);
+void fsc_live_freep(struct fsc_live **l);
+
+/* Measures what a hit costs, for each class of place in use. A failure is remembered and shows in
+ * the summary as unknown cost. */
+void fsc_live_calibrate(struct fsc_live *l);
+/* Everything counted since attach. zeros: rows that were never hit too (by function alone). */
+int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, struct fsc_err *err);
+/* The books so far; what it points to lives as long as the source. cpu_ns: CPU time of the target
+ * (or of the machine) over the run, 0 if unknown. */
+int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
+		     struct fsc_summary *ret, struct fsc_err *err);
+
+#endif

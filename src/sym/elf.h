@@ -1,0 +1,67 @@
+/* One ELF file of this machine's own class and architecture: its function symbols from every table
+ * it has or points to, its USDT notes and its bytes. Reads files only, never a process. */
+#ifndef FSC_SYM_ELF_H
+#define FSC_SYM_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+struct fsc_elf;
+
+struct fsc_sym {
+	const char *name;     /* without the version; owned by the fsc_elf */
+	const char *version;  /* "GLIBC_2.2.5", NULL where there is none; owned by the fsc_elf */
+	bool version_default; /* the one a plain name links to; true where there is no version */
+	bool ifunc;	      /* the address is the resolver's, not the function's */
+	bool global;
+	uint64_t addr, size;
+	uint64_t offset; /* in the file: what a uprobe takes */
+};
+
+struct fsc_usdt {
+	const char *provider, *name, *args; /* owned by the fsc_elf */
+	uint64_t addr, offset;
+	uint64_t sem_offset; /* file offset of the semaphore, 0 where there is none */
+};
+
+/* Opens path. root is the root directory of the process the file belongs to ("/proc/PID/root"), ""
+ * for our own: separate debug files are looked for there first. Refuses, in one sentence each, what
+ * is not a regular file (a FIFO must not block), not ELF, 32-bit, of another machine, or not a
+ * program or shared library. The caller owns *ret (fsc_elf_free). */
+int fsc_elf_open(const char *path, const char *root, struct fsc_elf **ret, struct fsc_err *err);
+void fsc_elf_free(struct fsc_elf *e);
+void fsc_elf_freep(struct fsc_elf **e);
+
+/* All functions defined in executable segments, ordered by address; of several names at one address
+ * the one a person would use comes first (global before local, fewer leading underscores, shorter,
+ * then alphabetical). From .symtab and .dynsym of the file, .gnu_debugdata, and the .symtab of a
+ * separate debug file found by build id. Undefined symbols (imports) never appear; nor do
+ * duplicates (name, address and version; a name without version counts as one of the same name with
+ * a version). Read at the first call, owned by e. */
+int fsc_elf_symbols(struct fsc_elf *e, const struct fsc_sym **ret, size_t *ret_n,
+		    struct fsc_err *err);
+/* All USDT probes (.note.stapsdt), in file order, owned by e. Broken notes are an error, not a
+ * crash. */
+int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
+		  struct fsc_err *err);
+/* File offset of a virtual address inside a PT_LOAD segment; executable: in one that is PF_X. */
+bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
+/* Bytes at a file offset; how many could be read. */
+size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n);
+/* File offsets of the statements of FILE:LINE (file by its last path components), one per place the
+ * compiler put it; from the file's own DWARF or its separate debug file. -ENODATA: no debug
+ * information at all; -EBADMSG: it is damaged; -ENOENT: there is, but not of that line (the hint
+ * then names the nearest line with code). Works in a child process, up to a minute. The caller
+ * frees *ret. */
+int fsc_elf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **ret, size_t *ret_n,
+		 struct fsc_err *err);
+/* Whether the program needs these shared objects: DT_NEEDED names and DT_RUNPATH/DT_RPATH,
+ * NULL-ended arrays owned by e. */
+const char *const *fsc_elf_needed(struct fsc_elf *e);
+const char *fsc_elf_runpath(struct fsc_elf *e);
+
+#endif
