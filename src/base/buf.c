@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,10 @@ static bool reserve(struct fsc_buf *b, size_t more)
 		return false;
 	if (b->n + more + 1 <= b->cap)
 		return true;
+	if (more > SIZE_MAX / 4 || b->n > SIZE_MAX / 4) {
+		b->failed = true;
+		return false;
+	}
 	while (cap < b->n + more + 1)
 		cap *= 2;
 	p = realloc(b->s, cap);

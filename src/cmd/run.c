@@ -212,6 +212,24 @@ static void warn_fast(const struct run *r)
 			      "5-byte nop");
 }
 
+/* The kernel's way to catch a return cannot be unwound through. */
+static void warn_throws(const struct run *r)
+{
+	for (size_t i = 0; i < fsc_targets_count(&r->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(&r->targets, i);
+		const struct fsc_target_file *f =
+		    FSC_AT(struct fsc_target_file, &r->targets.files, t->file);
+
+		if (t->site != FSC_SITE_USER || !t->ret || !f->throws)
+			continue;
+		fsc_log(FSC_LOG_WARN,
+			"return probes on %s: a C++ exception that leaves a probed function "
+			"ends the program",
+			f->name);
+		return;
+	}
+}
+
 static int open_sink(struct run *r, struct fsc_err *err)
 {
 	struct winsize ws;
@@ -479,6 +497,7 @@ static int run(struct run *r, struct fsc_err *err)
 	if (rc)
 		return rc;
 	warn_fast(r);
+	warn_throws(r);
 	rc = arm_and_wait(r, err);
 	return rc ? rc : finish(r, err);
 }

@@ -4,12 +4,14 @@
 
 #include <string.h>
 
+#define PREFIXES "\x66\x2e\x36\x3e\x26\x64\x65\x67\xf2\xf3\xf0"
+
 static size_t prefixes(const uint8_t *code, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && (memchr("\x66\x2e\x36\x3e\x26\x64\x65\x67\xf2", code[i], 9) ||
-			 (code[i] & 0xf0) == 0x40))
+	while (i < n &&
+	       (memchr(PREFIXES, code[i], sizeof(PREFIXES) - 1) || (code[i] & 0xf0) == 0x40))
 		i++;
 	return i;
 }
@@ -63,6 +65,23 @@ bool fsc_insn_emulated(const uint8_t *code, size_t n)
 	       (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
 }
 
+bool fsc_insn_refused(const uint8_t *code, size_t n)
+{
+	static const uint8_t bad[] = {
+	    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61,
+	    0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xd4, 0xd5, 0xd6, 0xe4,
+	    0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
+	};
+	size_t at = prefixes(code, n);
+
+	if (at >= n || fsc_insn_nop5(code, n))
+		return false;
+	for (size_t i = 0; i < at; i++)
+		if (memchr("\xf0\x26\x2e\x36\x3e", code[i], 5))
+			return true;
+	return memchr(bad, code[at], sizeof(bad)) != NULL;
+}
+
 #ifdef __x86_64__
 static bool is_endbr64(const uint8_t *code, size_t n)
 {
@@ -90,6 +109,7 @@ void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
 			break;
 	}
 	t->stepped = !fsc_insn_emulated(code, n);
+	t->refused = fsc_insn_refused(code, n);
 }
 #else
 void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)

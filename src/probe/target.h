@@ -26,6 +26,7 @@ struct fsc_target {
 	uint64_t nop5; /* file offset of a 5-byte nop the place begins with, 0 if there is none */
 	uint64_t body; /* file offset behind the leading no-operations */
 	bool stepped;  /* the instruction at body must be single-stepped under a probe */
+	bool refused;  /* uprobes do not take the instruction at body */
 	bool at_entry; /* offset is a function's first instruction */
 	/* kernel */
 	uint64_t addr; /* 0 where the kernel hides it: then by the row's symbol */
@@ -48,6 +49,7 @@ struct fsc_target_file {
 	char *name; /* to show */
 	dev_t dev;
 	ino_t ino;
+	bool throws; /* has C++ code: exceptions may pass through its functions */
 };
 
 /* A function that matched but cannot be probed, and why. */

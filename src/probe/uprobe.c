@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "probe/files.h"
 #include "probe/insn.h"
+#include "probe/match.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
 #include "sym/libs.h"
@@ -77,114 +79,15 @@ static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *
 	return spec->function ? 0 : fsc_err_nomem(err);
 }
 
-/* ---- matching one symbol ---- */
-
-struct matcher {
-	struct fsc_pattern pattern;
-	bool versioned;	  /* the pattern speaks of versions */
-	char literal[64]; /* letters every matching mangled name must contain; "" for none */
-};
-
-/* Words that a mangled name abbreviates, so their absence proves nothing. */
-static bool abbreviated(const char *s, size_t n)
-{
-	static const char *const words[] = {
-	    "std",	     "string",	      "basic_string",	"allocator", "operator",  "ostream",
-	    "istream",	     "iostream",      "char_traits",	"unsigned",  "signed",	  "const",
-	    "volatile",	     "char",	      "short",		"long",	     "double",	  "float",
-	    "bool",	     "void",	      "wchar_t",	"anonymous", "namespace", "lambda",
-	    "basic_ostream", "basic_istream", "basic_iostream", "usize",     "isize",	  "impl",
-	    "nullptr_t",     "decltype",      "typename",	"template",  "thunk",	  "virtual",
-	    "guard",	     "variable",      "vtable",		"typeinfo",  "closure",	  "clone",
-	    "delete",
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i]) == n && !strncmp(words[i], s, n))
-			return true;
-	return n < 4;
-}
-
-/* The longest plain word of a glob: in Itanium and Rust mangling every identifier stands in full at
- * least once, so most names are ruled out without being demangled. */
-static void find_literal(struct matcher *m)
-{
-	const char *s = m->pattern.text;
-	size_t best = 0;
-
-	m->literal[0] = '\0';
-	if (m->pattern.is_regex || strpbrk(s, "[\\~$"))
-		return;
-	while (*s) {
-		size_t n = 0;
-
-		while (isalnum((unsigned char)s[n]) || s[n] == '_')
-			n++;
-		if (n > best && n < sizeof(m->literal) && !abbreviated(s, n)) {
-			memcpy(m->literal, s, n);
-			m->literal[n] = '\0';
-			best = n;
-		}
-		s += n ? n : 1;
-	}
-}
-
-static bool match_demangled(const struct matcher *m, const char *name)
-{
-	if (!fsc_demangle_is_mangled(name) || (m->literal[0] && !strstr(name, m->literal)))
-		return false;
-	for (int params = 0; params <= 1; params++) {
-		FSC_AUTO(fsc_freep) char *d = fsc_demangle(name, params);
-
-		if (d && fsc_pattern_match(&m->pattern, d))
-			return true;
-	}
-	return false;
-}
-
-static bool match_version(const struct matcher *m, const struct fsc_sym *s)
-{
-	char full[400];
-
-	if (!m->versioned || !s->version)
-		return false;
-	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
-	if (fsc_pattern_match(&m->pattern, full))
-		return true;
-	snprintf(full, sizeof(full), "%s@@%s", s->name, s->version);
-	return s->version_default && fsc_pattern_match(&m->pattern, full);
-}
-
-static bool match(const struct matcher *m, const struct fsc_sym *s)
-{
-	/* Compilers move unlikely code out of line under a name of its own; it is no function. */
-	if (!fsc_pattern_exact(&m->pattern) && strstr(s->name, ".cold"))
-		return false;
-	return fsc_pattern_match(&m->pattern, s->name) || match_version(m, s) ||
-	       match_demangled(m, s->name);
-}
-
-/* What people call the symbol. Caller frees. */
-static char *display_name(const struct fsc_sym *s)
-{
-	char full[400];
-	char *d = fsc_demangle(s->name, true);
-
-	if (d || s->version_default || !s->version)
-		return d ? d : strdup(s->name);
-	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
-	return strdup(full);
-}
-
-/* ---- one file ---- */
-
 struct search {
 	const struct fsc_spec *spec;
 	const struct fsc_scope *scope;
 	struct fsc_targets *out;
-	struct matcher m;
+	struct fsc_matcher m;
 	struct fsc_nearest near;
-	size_t found, excluded, ifuncs;
+	size_t found, excluded, ifuncs, refused;
+	const char *why; /* the last one was refused */
+	bool go;	 /* the file at hand is a Go program */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -196,11 +99,19 @@ static bool excluded(const struct search *s, const char *name, const char *shown
 	       (bare && fsc_scope_excluded(s->scope, bare));
 }
 
+/* Notes a function that matched but cannot be probed. */
+static int refuse(struct search *s, const char *name, const char *why, struct fsc_err *err)
+{
+	s->refused++;
+	s->why = why;
+	return fsc_targets_skip(s->out, name, why, err);
+}
+
 static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		      const struct fsc_sym *sym, struct fsc_err *err)
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
-	FSC_AUTO(fsc_freep) char *shown = display_name(sym);
+	FSC_AUTO(fsc_freep) char *shown = fsc_match_display(sym);
 	FSC_AUTO(fsc_freep) char *label = NULL;
 	uint64_t off = s->spec->offset;
 	struct fsc_target t = {
@@ -217,16 +128,20 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		s->excluded++;
 		return 0;
 	}
+	if (t.ret && s->go)
+		return refuse(s, shown, "return probes crash Go programs", err);
 	if (sym->ifunc) {
 		s->ifuncs++;
 		return fsc_targets_skip(s->out, shown,
 					"indirect function: the loader picks the code", err);
 	}
-	s->found++;
 	if (off && sym->size && off >= sym->size)
 		return fsc_err_usage(err, "'%s' is only %llu bytes long, so +%llu is outside it",
 				     shown, (unsigned long long)sym->size, (unsigned long long)off);
 	fsc_insn_inspect(e, &t);
+	if (t.refused)
+		return refuse(s, shown, "uprobes do not take its first instruction", err);
+	s->found++;
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
@@ -240,9 +155,9 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	int rc = fsc_elf_symbols(e, &syms, &n, err);
 
 	for (size_t i = 0; !rc && i < n; i++)
-		if (match(&s->m, &syms[i]))
+		if (fsc_matcher_match(&s->m, &syms[i]))
 			rc = add_symbol(s, e, file, &syms[i], err);
-	if (rc || s->found || s->excluded || s->ifuncs)
+	if (rc || s->found || s->excluded || s->ifuncs || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
@@ -290,6 +205,9 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	rc = fsc_targets_file(s->out, f->path, f->name, &file, err);
 	if (rc)
 		return rc;
+	s->go = fsc_elf_has_section(e, ".gopclntab");
+	FSC_AT(struct fsc_target_file, &s->out->files, file)->throws =
+	    fsc_elf_has_section(e, ".gcc_except_table");
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -309,6 +227,9 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 				    "funcscope list '%s:*%s*'",
 				    s->spec->binary, s->spec->function);
 	}
+	if (s->refused)
+		return fsc_err_set(err, ENOTSUP, "'%s' in %s cannot be probed: %s",
+				   s->spec->function, where, s->why);
 	if (s->excluded)
 		return fsc_err_set(err, ENOENT,
 				   "every function of %s that matches '%s' is excluded by -x",
@@ -320,27 +241,9 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	return fsc_err_hint(err, "see what there is with: funcscope list '%s:*'", s->spec->binary);
 }
 
-/* Files of every process named, or of the machine. */
-static int find_files(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		      struct fsc_vec *files, struct fsc_err *err)
-{
-	struct fsc_libs_scope ls = {.command = scope->command};
-	int rc = 0;
-
-	if (!scope->n_pids)
-		return fsc_libs_find(spec->binary, &ls, files, err);
-	for (size_t i = 0; i < scope->n_pids; i++) {
-		ls.pid = scope->pids[i];
-		rc = fsc_libs_find(spec->binary, &ls, files, err);
-		if (rc && rc != -ENOENT)
-			return rc;
-	}
-	return files->n ? 0 : rc;
-}
-
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
-	int rc = find_files(s->spec, s->scope, files, err);
+	int rc = fsc_scope_files(s->scope, s->spec->binary, false, files, err);
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
@@ -356,17 +259,13 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 	struct search s = {.spec = spec, .scope = scope, .out = out};
 	int rc = 0;
 
-	if (spec->function) {
-		rc = fsc_pattern_init(&s.m.pattern, spec->function, scope->regex, err);
-		s.m.versioned = strchr(spec->function, '@') || scope->regex;
-		s.near.wanted = spec->function;
-	}
-	if (!rc && spec->function)
-		find_literal(&s.m);
+	s.near.wanted = spec->function;
+	if (spec->function)
+		rc = fsc_matcher_init(&s.m, spec->function, scope->regex, err);
 	if (!rc)
 		rc = resolve_in(&s, &files, err);
 	fsc_libs_release(&files);
-	fsc_pattern_release(&s.m.pattern);
+	fsc_matcher_release(&s.m);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "probe/files.h"
 #include "probe/insn.h"
 #include "sym/elf.h"
 #include "sym/libs.h"
@@ -86,24 +87,6 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	return rc;
 }
 
-static int find_files(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		      struct fsc_vec *files, struct fsc_err *err)
-{
-	struct fsc_libs_scope ls = {.command = scope->command};
-	int rc = 0;
-
-	if (!scope->n_pids)
-		return fsc_libs_find(spec->binary, &ls, files, err);
-	for (size_t i = 0; i < scope->n_pids; i++) {
-		ls.pid = scope->pids[i];
-		rc = spec->binary[0] ? fsc_libs_find(spec->binary, &ls, files, err)
-				     : fsc_libs_mapped(ls.pid, files, err);
-		if (rc && rc != -ENOENT)
-			return rc;
-	}
-	return files->n ? 0 : rc;
-}
-
 static int nothing_found(const struct search *s, struct fsc_err *err)
 {
 	const char *where = s->spec->binary[0] ? s->spec->binary : "the process";
@@ -121,7 +104,7 @@ static int nothing_found(const struct search *s, struct fsc_err *err)
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
-	int rc = find_files(s->spec, s->scope, files, err);
+	int rc = fsc_scope_files(s->scope, s->spec->binary, true, files, err);
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);

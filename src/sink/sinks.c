@@ -2,6 +2,7 @@
 #include "sink/sink.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/fmt.h"
@@ -51,19 +52,38 @@ void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b)
 	fsc_buf_printf(b, "%s.%03u", text, (unsigned)(wall_ns / 1000000u % 1000u));
 }
 
-static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+/* The functions refused for the reason of the first-th one, a few by name. */
+static void add_reason(const struct fsc_summary *sum, size_t first, struct fsc_buf *b)
 {
 	enum { SHOWN = 8 };
+	const char *why = sum->refused[first].why;
+	size_t n = 0;
 
-	for (size_t i = 0; i < sum->n_refused && i < SHOWN; i++) {
-		fsc_buf_puts(b, i ? "; " : "refused: ");
+	fsc_buf_printf(b, "refused, %s: ", why);
+	for (size_t i = first; i < sum->n_refused; i++) {
+		if (strcmp(sum->refused[i].why, why) || n++ >= SHOWN)
+			continue;
+		fsc_buf_puts(b, n > 1 ? ", " : "");
 		fsc_fmt_term(b, sum->refused[i].function);
-		fsc_buf_printf(b, " (%s)", sum->refused[i].why);
 	}
-	if (sum->n_refused > SHOWN)
-		fsc_buf_printf(b, "; and %zu more (-f json names all)", sum->n_refused - SHOWN);
-	if (sum->n_refused)
-		fsc_buf_putc(b, '\n');
+	if (n > SHOWN)
+		fsc_buf_printf(b, " and %zu more (-f json names all)", n - SHOWN);
+	fsc_buf_putc(b, '\n');
+}
+
+static bool seen_before(const struct fsc_summary *sum, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (!strcmp(sum->refused[k].why, sum->refused[i].why))
+			return true;
+	return false;
+}
+
+static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < sum->n_refused; i++)
+		if (!seen_before(sum, i))
+			add_reason(sum, i, b);
 }
 
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)

@@ -119,7 +119,7 @@ static void fit(const struct fsc_sink *s, struct column *cols, size_t n)
 		size_t over = total > s->width ? total - s->width : 0;
 
 		if (cols[i].cell == cell_function && over && cols[i].width > least)
-			cols[i].width = cols[i].width - over > least ? cols[i].width - over : least;
+			cols[i].width = cols[i].width > over + least ? cols[i].width - over : least;
 	}
 }
 

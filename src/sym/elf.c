@@ -218,3 +218,8 @@ const char *fsc_elf_runpath(struct fsc_elf *e)
 	read_needed(e);
 	return e->runpath;
 }
+
+bool fsc_elf_has_section(const struct fsc_elf *e, const char *name)
+{
+	return fsc_image_section(&e->main, name) != NULL;
+}

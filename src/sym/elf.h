@@ -50,6 +50,8 @@ int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
 		  struct fsc_err *err);
 /* File offset of a virtual address inside a PT_LOAD segment; executable: in one that is PF_X. */
 bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
+/* Whether the file has a section of that name with bytes in it. */
+bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
 /* Bytes at a file offset; how many could be read. */
 size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n);
 /* File offsets of the statements of FILE:LINE (file by its last path components), one per place the

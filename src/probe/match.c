@@ -1,0 +1,117 @@
+/* Names against patterns. Demangling is the expensive part, so most mangled names are ruled out
+ * before. */
+#include "probe/match.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "sym/demangle.h"
+
+/* Words that a mangled name abbreviates, so their absence proves nothing. */
+static bool abbreviated(const char *s, size_t n)
+{
+	static const char *const words[] = {
+	    "std",	     "string",	      "basic_string",	"allocator", "operator",  "ostream",
+	    "istream",	     "iostream",      "char_traits",	"unsigned",  "signed",	  "const",
+	    "volatile",	     "char",	      "short",		"long",	     "double",	  "float",
+	    "bool",	     "void",	      "wchar_t",	"anonymous", "namespace", "lambda",
+	    "basic_ostream", "basic_istream", "basic_iostream", "usize",     "isize",	  "impl",
+	    "nullptr_t",     "decltype",      "typename",	"template",  "thunk",	  "virtual",
+	    "guard",	     "variable",      "vtable",		"typeinfo",  "closure",	  "clone",
+	    "delete",
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == n && !strncmp(words[i], s, n))
+			return true;
+	return n < 4;
+}
+
+/* The longest plain word of a glob: in Itanium and Rust mangling every identifier stands in full at
+ * least once, so most names are ruled out without being demangled. */
+static void find_literal(struct fsc_matcher *m)
+{
+	const char *s = m->pattern.text;
+	size_t best = 0;
+
+	m->literal[0] = '\0';
+	if (m->pattern.is_regex || strpbrk(s, "[\\~$"))
+		return;
+	while (*s) {
+		size_t n = 0;
+
+		while (isalnum((unsigned char)s[n]) || s[n] == '_')
+			n++;
+		if (n > best && n < sizeof(m->literal) && !abbreviated(s, n)) {
+			memcpy(m->literal, s, n);
+			m->literal[n] = '\0';
+			best = n;
+		}
+		s += n ? n : 1;
+	}
+}
+
+static bool match_demangled(const struct fsc_matcher *m, const char *name)
+{
+	if (!fsc_demangle_is_mangled(name) || (m->literal[0] && !strstr(name, m->literal)))
+		return false;
+	for (int params = 0; params <= 1; params++) {
+		FSC_AUTO(fsc_freep) char *d = fsc_demangle(name, params);
+
+		if (d && fsc_pattern_match(&m->pattern, d))
+			return true;
+	}
+	return false;
+}
+
+static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
+{
+	char full[400];
+
+	if (!m->versioned || !s->version)
+		return false;
+	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
+	if (fsc_pattern_match(&m->pattern, full))
+		return true;
+	snprintf(full, sizeof(full), "%s@@%s", s->name, s->version);
+	return s->version_default && fsc_pattern_match(&m->pattern, full);
+}
+
+bool fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
+{
+	/* Compilers move unlikely code out of line under a name of its own; it is no function. */
+	if (!fsc_pattern_exact(&m->pattern) && strstr(s->name, ".cold"))
+		return false;
+	return fsc_pattern_match(&m->pattern, s->name) || match_version(m, s) ||
+	       match_demangled(m, s->name);
+}
+
+char *fsc_match_display(const struct fsc_sym *s)
+{
+	char full[400];
+	char *d = fsc_demangle(s->name, true);
+
+	if (d || s->version_default || !s->version)
+		return d ? d : strdup(s->name);
+	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);
+	return strdup(full);
+}
+
+int fsc_matcher_init(struct fsc_matcher *m, const char *text, bool regex, struct fsc_err *err)
+{
+	int rc = fsc_pattern_init(&m->pattern, text, regex, err);
+
+	if (rc)
+		return rc;
+	m->versioned = regex || strchr(text, '@');
+	find_literal(m);
+	return 0;
+}
+
+void fsc_matcher_release(struct fsc_matcher *m)
+{
+	fsc_pattern_release(&m->pattern);
+}

@@ -1,0 +1,258 @@
+# What the end-to-end tests share. A test starts funcscope and a fixture whose calls are known exactly, and compares. Nothing here
+# waits for a time to pass: funcscope says when it is armed (--ready-fd), the runner fixture answers each command.
+#
+#   FUNCSCOPE   the program   (build/funcscope of this tree)
+#   FIXTURES    the fixtures  (build/fixtures of this tree)
+#   IN_VM, GUEST              set inside a virtual machine
+# shellcheck shell=bash
+
+bats_require_minimum_version 1.5.0
+
+E2E_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+FUNCSCOPE=$(realpath -m "${FUNCSCOPE:-$E2E_TOP/build/funcscope}")
+FIXTURES=$(realpath -m "${FIXTURES:-$E2E_TOP/build/fixtures}")
+export LC_ALL=C.UTF-8
+
+# ---- life of a test ----
+
+e2e_setup() {
+	TMP=$BATS_TEST_TMPDIR
+	PIDS=()
+	RUNNER=
+	FS=
+	cd "$TMP" || return
+}
+
+e2e_teardown() {
+	local pid
+	stop_runner
+	for pid in "${PIDS[@]}"; do
+		kill -KILL "$pid" 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+	done
+}
+
+fail() {
+	printf '%s\n' "$*" >&2
+	return 1
+}
+
+# assert_eq WHAT EXPECTED GOT
+assert_eq() {
+	[[ $2 == "$3" ]] || fail "$1: expected '$2', got '$3'"
+}
+
+assert_match() {
+	[[ $2 =~ $3 ]] || fail "$1: expected /$3/, got: $2"
+}
+
+refute_match() {
+	[[ ! $2 =~ $3 ]] || fail "$1: did not expect /$3/ in: $2"
+}
+
+# ---- running funcscope to its end ----
+
+# fs ARGS...: stdout in $TMP/out, stderr in $TMP/err, exit status in $status.
+fs() {
+	status=0
+	"$FUNCSCOPE" "$@" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+}
+
+# fs_ok ARGS...: must exit with 0.
+fs_ok() {
+	fs "$@"
+	((status == 0)) || fail "exit status $status of: funcscope $* -- $(<"$TMP/err")"
+}
+
+# fs_json ARGS...: count -f json; must succeed and its books must close.
+fs_json() {
+	fs_ok count -f json "$@"
+	books_close
+}
+
+# fs_error STATUS REGEX ARGS...: must fail with STATUS, print nothing on stdout and one sentence on stderr.
+fs_error() {
+	local want=$1 regex=$2
+	shift 2
+	fs "$@"
+	check_error "$want" "$regex" "$*"
+}
+
+check_error() {
+	local text
+	text=$(<"$TMP/err")
+	((status == $1)) || fail "exit status $status, expected $1, of: funcscope $3 -- $text"
+	[[ ! -s $TMP/out ]] || fail "stdout should be empty, has: $(<"$TMP/out")"
+	assert_eq "lines on stderr ($text)" 1 "$(wc -l <"$TMP/err")"
+	assert_match "error" "$text" "$2"
+	no_control_bytes "$TMP/err"
+}
+
+# ---- reading what it says ----
+
+# calls_of FUNCTION [FILE]: the sum of its counts in JSON; "none" if it is in no line.
+calls_of() {
+	jq -s -r --arg f "$1" '[.[] | select(.type == "count" and .function == $f).count] |
+		if length == 0 then "none" else add end' "${2:-$TMP/out}"
+}
+
+# calls_where JQ-CONDITION [FILE]
+calls_where() {
+	jq -s -r "[.[] | select(.type == \"count\" and ($1)).count] | add // 0" "${2:-$TMP/out}"
+}
+
+# summary JQ-PATH [FILE]
+summary() {
+	jq -r "select(.type == \"summary\") | $1" "${2:-$TMP/out}"
+}
+
+# assert_calls FUNCTION N
+assert_calls() {
+	assert_eq "calls of $1" "$2" "$(calls_of "$1")"
+}
+
+# Every line is an object, the summary is the last and only one, and seen = kept + losses, kept = what the lines say.
+books_close() {
+	local file=${1:-$TMP/out} verdict
+	verdict=$(jq -R -s -r '
+		(split("\n") | if .[-1] == "" then .[:-1] else error("no newline at the end") end | map(fromjson)) |
+		([.[] | select(.type == "summary")] | length) as $n |
+		([.[] | select(.type == "count").count] | add // 0) as $rows |
+		(.[-1].lost | add // 0) as $lost |
+		if $n != 1 then "\($n) summaries"
+		elif .[-1].type != "summary" then "the summary is not last"
+		elif .[-1].seen != .[-1].kept + $lost then "seen is not kept + lost"
+		elif .[-1].kept != $rows then "kept \(.[-1].kept), but the rows sum to \($rows)"
+		else "closed" end' "$file") || fail "not one JSON object per line: $(<"$file")"
+	assert_eq "books of $(tail -n 1 "$file")" closed "$verdict"
+}
+
+no_control_bytes() {
+	! LC_ALL=C grep -q -a $'[\001-\010\013-\037\177]' "$1" || fail "control bytes in: $(cat -v "$1")"
+}
+
+# ---- funcscope in the background ----
+
+# arm ARGS...: starts `count ARGS` and returns when its probes are on. Its pid is in FS.
+arm() {
+	local word=
+	rm -f "$TMP/ready"
+	mkfifo "$TMP/ready"
+	"$FUNCSCOPE" count --ready-fd 7 "$@" 7>"$TMP/ready" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null &
+	FS=$!
+	PIDS+=("$FS")
+	read -r word <"$TMP/ready" || true
+	[[ $word == armed ]] || fail "not armed: funcscope count $* -- $(<"$TMP/err")"
+}
+
+# finish [SIGNAL]: ends it as Ctrl-C does; it must exit with 0.
+finish() {
+	kill "-${1:-INT}" "$FS"
+	join
+}
+
+# join: waits for it; it must exit with 0.
+join() {
+	status=0
+	wait "$FS" || status=$?
+	FS=
+	((status == 0)) || fail "exit status $status: $(<"$TMP/err")"
+}
+
+# ---- the runner ----
+
+# start_runner [PROGRAM [ARGS...]]: the runner fixture, or something that ends up being one. Sets RUNNER (pid) and
+# ADDRESS (of work). Commands go through ask.
+start_runner() {
+	local cmd=("$@") word=
+	((${#cmd[@]})) || cmd=("$FIXTURES/runner")
+	rm -f "$TMP/to" "$TMP/from"
+	mkfifo "$TMP/to" "$TMP/from"
+	"${cmd[@]}" <"$TMP/to" >"$TMP/from" 3>&- 8>&- 9<&- &
+	PIDS+=("$!")
+	exec 8>"$TMP/to" 9<"$TMP/from"
+	read -r word RUNNER ADDRESS <&9 || true
+	[[ $word == runner ]] || fail "the runner did not start: ${cmd[*]}"
+}
+
+# ask COMMAND...: sends a line, reads the answer: first word in WORD, the rest in ANSWER.
+ask() {
+	printf '%s\n' "$*" >&8
+	WORD='' ANSWER=''
+	read -r WORD ANSWER <&9 || fail "the runner is gone, at: $*"
+	[[ $WORD != 'what?' ]] || fail "the runner does not know: $*"
+}
+
+stop_runner() {
+	exec 8>&- 9<&- || true
+	[[ -z $RUNNER ]] || RUNNER=
+}
+
+# memory_at PID ADDRESS: four bytes of a process, in hex.
+memory_at() {
+	dd if="/proc/$1/mem" bs=1 skip="$2" count=4 status=none | od -An -tx1 | tr -d ' \n'
+}
+
+# eventually COMMAND...: for what the kernel does a moment later; gives up after about ten seconds.
+eventually() {
+	local i
+	for ((i = 0; i < 200; i++)); do
+		! "$@" || return 0
+		sleep 0.05
+	done
+	fail "never came true: $*"
+}
+
+# ---- what the machine can do ----
+
+# doctor_says NAME: "true", "false", or "" if doctor does not speak of it.
+doctor_says() {
+	doctor_load
+	jq -r --arg n "$1" 'select(.type == "check" and .name == $n).ok' "$BATS_FILE_TMPDIR/doctor"
+}
+
+doctor_why() {
+	doctor_load
+	jq -r --arg n "$1" 'select(.type == "check" and .name == $n).detail' "$BATS_FILE_TMPDIR/doctor"
+}
+
+# doctor_rung FOR: the rung's name, "null" if there is none.
+doctor_rung() {
+	doctor_load
+	jq -r --arg n "$1" 'select(.type == "rung" and .for == $n).rung' "$BATS_FILE_TMPDIR/doctor"
+}
+
+doctor_load() {
+	[[ -s $BATS_FILE_TMPDIR/doctor ]] || "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"
+}
+
+need_check() {
+	[[ $(doctor_says "$1") == true ]] || skip "no $1 here: $(doctor_why "$1")"
+}
+
+need_kernel_functions() {
+	[[ $(doctor_rung "kernel functions") != null ]] ||
+		skip "kernel functions cannot be probed here (kprobe: $(doctor_why kprobe))"
+}
+
+need_tracepoints() {
+	[[ $(doctor_rung tracepoints) != null ]] || skip "no tracepoints here: $(doctor_why tracepoint)"
+}
+
+need_command() {
+	command -v "$1" >/dev/null || skip "$1 is not installed"
+}
+
+need_fixture() {
+	[[ -e $FIXTURES/$1 ]] || skip "fixture $1 is not built for $(uname -m)"
+}
+
+# as_nobody ARGS...: funcscope without any privilege; like fs.
+as_nobody() {
+	need_command setpriv
+	install -m 755 "$FUNCSCOPE" /tmp/funcscope-nobody.$$
+	status=0
+	setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all \
+		"/tmp/funcscope-nobody.$$" "$@" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+	rm -f "/tmp/funcscope-nobody.$$"
+}

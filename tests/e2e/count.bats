@@ -1,0 +1,208 @@
+# Exact counts: one thread, many threads, forks, loaded libraries, recursion, and a count begun in the middle of a run.
+load common
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+@test "a program's function is counted exactly" {
+	fs_json "$FIXTURES/calls:work" -- "$FIXTURES/calls" 20000
+	assert_calls work 20000
+	assert_eq binary "$FIXTURES/calls" "$(jq -r 'select(.type == "count").binary' out)"
+	assert_eq kind uprobe "$(jq -r 'select(.type == "count").kind' out)"
+}
+
+@test "the first and only call is counted" {
+	fs_json "$FIXTURES/calls:work" -- "$FIXTURES/calls" 1
+	assert_calls work 1
+}
+
+@test "8 threads at once lose nothing" {
+	fs_json "$FIXTURES/threads:work" -- "$FIXTURES/threads" 20011 8
+	assert_calls work 20011
+}
+
+@test "8 threads, by thread: eight rows with equal shares" {
+	fs_json --by tid "$FIXTURES/threads:work" -- "$FIXTURES/threads" 8008 8
+	assert_calls work 8008
+	assert_eq "threads" 8 "$(jq -r 'select(.type == "count").tid' out | sort -u | wc -l)"
+	assert_eq "shares" 1001 "$(jq -r 'select(.type == "count").count' out | sort -u)"
+}
+
+@test "forked children are counted with a command" {
+	fs_json "$FIXTURES/forks:work" -- "$FIXTURES/forks" 2003 7
+	assert_calls work 2003
+	assert_match "stderr" "$(<err)" 'survived 7 of 7'
+}
+
+@test "forked children, by process" {
+	fs_json --by pid "$FIXTURES/forks:work" -- "$FIXTURES/forks" 2003 7
+	assert_calls work 2003
+	assert_eq "processes" 8 "$(jq -r 'select(.type == "count").pid' out | sort -u | wc -l)"
+	assert_eq "the parent's calls" 253 "$(jq -s '[.[] | select(.type == "count").count] | max' out)"
+	assert_eq "a child's calls" 250 "$(jq -s '[.[] | select(.type == "count").count] | min' out)"
+}
+
+@test "--no-follow counts the parent only" {
+	fs_json --no-follow "$FIXTURES/forks:work" -- "$FIXTURES/forks" 2003 7
+	assert_calls work 253
+}
+
+@test "a child by vfork and exec is followed" {
+	fs_json "$FIXTURES/vforkexec:work" -- "$FIXTURES/vforkexec" 503 211
+	assert_calls work 715
+	fs_json --no-follow "$FIXTURES/vforkexec:work" -- "$FIXTURES/vforkexec" 503 211
+	assert_calls work 504
+}
+
+@test "a library loaded after the start" {
+	fs_json "$FIXTURES/libplug.so:plug_work" -- "$FIXTURES/dlopen" 1009
+	assert_calls plug_work 1009
+}
+
+@test "recursion: every level is a call, and a return" {
+	fs_json "$FIXTURES/recurse:dive" "r:$FIXTURES/recurse:dive" -- "$FIXTURES/recurse" 50
+	assert_eq entries 51 "$(calls_where '.kind == "uprobe"')"
+	assert_eq returns 51 "$(calls_where '.kind == "uretprobe"')"
+}
+
+@test "mutual recursion" {
+	fs_json "$FIXTURES/recurse:even" "$FIXTURES/recurse:odd" -- "$FIXTURES/recurse" 101
+	assert_calls even 51
+	assert_calls odd 51
+}
+
+@test "returns are counted: r: and uretprobe:" {
+	fs_json "r:$FIXTURES/calls:work" -- "$FIXTURES/calls" 1009
+	assert_calls work 1009
+	assert_eq kind uretprobe "$(jq -r 'select(.type == "count").kind' out)"
+	fs_json "uretprobe:$FIXTURES/calls:work" -- "$FIXTURES/calls" 211
+	assert_calls work 211
+}
+
+@test "BCC's p: and bpftrace's uprobe: say the same" {
+	fs_json "p:$FIXTURES/calls:work" -- "$FIXTURES/calls" 307
+	assert_calls work 307
+	fs_json "uprobe:$FIXTURES/calls:work" -- "$FIXTURES/calls" 307
+	assert_calls work 307
+}
+
+@test "several probes in one run" {
+	fs_json "$FIXTURES/calls:work" "$FIXTURES/calls:local_work" c:getenv -- "$FIXTURES/calls" 1009 23
+	assert_calls work 1009
+	assert_calls local_work 23
+	assert_eq "functions attached" 3 "$(summary .functions)"
+}
+
+@test "two probes that name one function attach once" {
+	fs_json "$FIXTURES/calls:work" "$FIXTURES/calls:wor*" "p:$FIXTURES/calls:work" -- "$FIXTURES/calls" 503
+	assert_calls work 503
+	assert_eq attached 1 "$(summary .attached)"
+	assert_eq seen 503 "$(summary .seen)"
+}
+
+@test "a file by two names attaches once" {
+	ln -s "$FIXTURES/calls" "$TMP/other-name"
+	fs_json "$FIXTURES/calls:work" "$TMP/other-name:work" -- "$FIXTURES/calls" 503
+	assert_eq attached 1 "$(summary .attached)"
+	assert_eq seen 503 "$(summary .seen)"
+}
+
+@test "started in the middle of a run: the difference is exact" {
+	start_runner
+	ask go 1009
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 2003
+	finish
+	ask go 503
+	books_close
+	assert_calls work 2003
+	assert_eq "the runner's own total" 3515 "$ANSWER"
+}
+
+@test "started while the target is calling: what it made in between is between the totals" {
+	start_runner
+	ask spin
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask total
+	first=$ANSWER
+	ask total
+	while ((ANSWER < first + 100)); do ask total; done
+	ask stop
+	second=$ANSWER
+	ask go 7
+	finish
+	books_close
+	seen=$(calls_of work)
+	((seen >= second - first + 7)) || fail "$seen seen, at least $((second - first + 7)) made"
+	((seen <= ANSWER)) || fail "$seen seen, only $ANSWER made ever"
+}
+
+@test "the same function counted by two runs at once" {
+	start_runner
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	one=$FS
+	mv out out.1
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 307
+	finish
+	assert_calls work 307
+	ask go 11
+	FS=$one
+	finish
+	assert_eq "the first run" 318 "$(calls_of work out.1)"
+}
+
+@test "inside a function: FUNC+OFFSET" {
+	# the second instruction: behind the 5-byte nop on x86, behind four bytes elsewhere
+	program=recurse function=dive offset=4
+	if [[ -e $FIXTURES/nop5forks ]]; then program=nop5forks function=work offset=0x5; fi
+	fs_json "$FIXTURES/$program:$function+$offset" -- "$FIXTURES/$program" 50
+	[[ $program == recurse ]] && want=51 || want=50
+	assert_eq seen "$want" "$(summary .seen)"
+	assert_match name "$(jq -r 'select(.type == "count").function' out)" "^$function[+]0x[45]\$"
+}
+
+@test "a source line: FILE.c:LINE" {
+	line=$(grep -n 'return 0;' "$E2E_TOP/tests/fixtures/calls.c" 2>/dev/null | cut -d: -f1) ||
+		skip "the fixture's source is not here"
+	fs_json "$FIXTURES/calls:calls.c:$line" -- "$FIXTURES/calls" 3 5
+	assert_eq seen 1 "$(summary .seen)"
+}
+
+@test "--via single counts as exactly as the best way" {
+	fs_json --via single "$FIXTURES/calls:work" "$FIXTURES/calls:local_work" -- "$FIXTURES/calls" 1009 23
+	assert_calls work 1009
+	assert_calls local_work 23
+	assert_eq via '{"uprobe":2}' "$(summary '.via | tojson')"
+}
+
+@test "--via single: returns, a running process, and forks" {
+	fs_json --via single "r:$FIXTURES/forks:work" -- "$FIXTURES/forks" 503 3
+	assert_calls work 503
+	start_runner
+	arm -f json --via single -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 211
+	finish
+	assert_calls work 211
+}
+
+@test "--via multi is used where doctor says it works" {
+	need_check uprobe.multi
+	fs_json --via multi "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 1009 23
+	assert_calls work 1009
+	assert_eq via '{"uprobe.multi":2}' "$(summary '.via | tojson')"
+}
+
+@test "the exit status of the command is told, and is not funcscope's" {
+	fs_ok count -f json "$FIXTURES/calls:work" -- bash -c 'exit 3'
+	assert_match stderr "$(<err)" "exited with status 3"
+	fs_ok count -f json "$FIXTURES/calls:work" -- bash -c 'kill -TERM $$'
+	assert_match stderr "$(<err)" "signal 15"
+}
+
+@test "the command sees its own arguments, environment and stdin" {
+	printf 'from stdin\n' >in
+	VALUE='a b' "$FUNCSCOPE" count -o data "$FIXTURES/calls:work" -- \
+		bash -c 'printf "%s|" "$@" "$VALUE"; cat' x '-p' '--' 'q r' <in >out 2>err 3>&-
+	assert_eq output '-p|--|q r|a b|from stdin' "$(<out)"
+}

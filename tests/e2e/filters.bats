@@ -1,0 +1,227 @@
+# Whose calls count: process, thread, name, cgroup, children; which functions: globs, expressions, exclusions.
+load common
+
+setup() { e2e_setup; }
+teardown() {
+	e2e_teardown
+	[[ -z ${CGROUP:-} ]] || eventually rmdir "$CGROUP"
+}
+
+@test "-p counts that process only" {
+	start_runner
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 101
+	"$FIXTURES/runner" <<<'go 5003' >other
+	assert_eq "the other runner" 'done 5003' "$(tail -n 1 other)"
+	finish
+	books_close
+	assert_calls work 101
+}
+
+@test "without a filter every process counts" {
+	cp "$FIXTURES/runner" mine
+	start_runner "$TMP/mine"
+	arm -f json "$TMP/mine:work"
+	ask go 101
+	"$TMP/mine" <<<'go 307' >/dev/null
+	finish
+	books_close
+	assert_calls work 408
+}
+
+@test "-p twice, and -p 1,2" {
+	cp "$FIXTURES/runner" mine
+	start_runner "$TMP/mine"
+	mkfifo second
+	"$TMP/mine" <second >second.out 3>&- 8>&- 9<&- &
+	second=$!
+	PIDS+=("$second")
+	exec 6>second
+	arm -f json --by pid -p "$RUNNER" -p "$second" "$TMP/mine:work"
+	ask go 101
+	echo 'go 211' >&6
+	eventually grep -q 'done 211' second.out
+	"$TMP/mine" <<<'go 307' >/dev/null
+	finish
+	books_close
+	assert_eq "of the first" 101 "$(calls_where ".pid == $RUNNER")"
+	assert_eq "of the second" 211 "$(calls_where ".pid == $second")"
+	assert_eq "of all" 312 "$(summary .seen)"
+	arm -f json -p "$RUNNER,$second" "$TMP/mine:work"
+	ask go 3
+	finish
+	exec 6>&-
+	assert_calls work 3
+}
+
+@test "-p leaves the children out; --follow takes them in" {
+	start_runner
+	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 11
+	ask fork 101
+	assert_eq "the child lived" 112 "$ANSWER"
+	finish
+	books_close
+	assert_calls work 11
+	arm -f json -p "$RUNNER" --follow --by pid "$FIXTURES/runner:work"
+	ask go 11
+	ask fork 101
+	ask fork 103
+	assert_eq "the children lived" 327 "$ANSWER"
+	finish
+	books_close
+	assert_calls work 215
+	assert_eq "of the parent" 11 "$(calls_where ".pid == $RUNNER")"
+	assert_eq "processes" 3 "$(jq -r 'select(.type == "count").pid' out | sort -u | wc -l)"
+}
+
+@test "-t counts that thread only" {
+	start_runner
+	ask workers 3
+	read -ra tids <<<"$ANSWER"
+	arm -f json --by tid -t "${tids[1]}" "$FIXTURES/runner:work"
+	ask go 1009
+	ask on 0 101
+	ask on 1 103
+	ask on 2 107
+	finish
+	books_close
+	assert_calls work 103
+	assert_eq tid "${tids[1]}" "$(jq -r 'select(.type == "count").tid' out)"
+	arm -f json -t "${tids[0]}" -t "${tids[2]}" "$FIXTURES/runner:work"
+	ask on 0 101
+	ask on 1 103
+	ask on 2 107
+	finish
+	assert_calls work 208
+}
+
+@test "--comm counts tasks of that name only" {
+	fs_json --comm beta "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_calls work 203
+	fs_json --comm bet "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_eq seen 0 "$(summary .seen)"
+	fs_json --comm $'\033[31mred\n' "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_calls work 307
+}
+
+@test "--comm follows a renaming in mid-run" {
+	start_runner
+	ask name before
+	arm -f json --comm after -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 101
+	ask name after
+	ask go 11
+	finish
+	assert_calls work 11
+}
+
+@test "--by comm, pid, tid, cpu, and combinations" {
+	fs_json --by comm "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_eq alpha 101 "$(calls_where '.comm == "alpha"')"
+	assert_eq beta 203 "$(calls_where '.comm == "beta"')"
+	assert_eq red 307 "$(calls_where '.comm == "\u001b[31mred\n"')"
+	assert_eq quote 11 "$(calls_where '.comm == "comma,\"quote"')"
+	fs_json --by comm,tid,pid "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_eq "keys of a row" 4 "$(jq -s '[.[] | select(.type == "count" and .comm and .tid and .pid and .tid != .pid)] | length' out)"
+	assert_eq "processes" 1 "$(jq -s '[.[] | select(.type == "count").pid] | unique | length' out)"
+	fs_json --by cpu --by comm "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_calls work 622
+	cpus=$(jq -s '[.[] | select(.type == "count").cpu] | max' out)
+	((cpus < $(nproc --all))) || fail "counted on CPU $cpus of $(nproc --all)"
+	fs_json --by function "$FIXTURES/comms:work" -- "$FIXTURES/comms"
+	assert_calls work 622
+	assert_eq rows 1 "$(jq -s '[.[] | select(.type == "count")] | length' out)"
+}
+
+# Sets CGROUP to a new one of version 2, or skips.
+make_cgroup() {
+	local mount
+	mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
+	if [[ -z $mount && -n ${IN_VM:-} ]]; then
+		mkdir -p /sys/fs/cgroup
+		mount -t cgroup2 cgroup2 /sys/fs/cgroup && mount=/sys/fs/cgroup
+	fi
+	[[ -n $mount ]] || skip "no cgroup2 is mounted"
+	mkdir "$mount/funcscope-e2e.$$" 2>/dev/null || skip "$mount cannot be written"
+	CGROUP=$mount/funcscope-e2e.$$
+}
+
+@test "--cgroup counts what is in it or below; --by cgroup names it" {
+	make_cgroup
+	mkdir "$CGROUP/below"
+	start_runner
+	echo "$RUNNER" >"$CGROUP/below/cgroup.procs"
+	arm -f json --cgroup "$CGROUP" --by cgroup "$FIXTURES/runner:work"
+	ask go 101
+	"$FIXTURES/runner" <<<'go 307' >/dev/null
+	finish
+	books_close
+	assert_calls work 101
+	assert_match cgroup "$(jq -r 'select(.type == "count").cgroup' out)" "funcscope-e2e.$$/below$"
+	stop_runner
+	eventually rmdir "$CGROUP/below"
+}
+
+@test "--by cgroup tells two groups apart" {
+	make_cgroup
+	start_runner
+	arm -f json --by cgroup -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 101
+	echo "$RUNNER" >"$CGROUP/cgroup.procs"
+	ask go 11
+	finish
+	books_close
+	assert_eq "in the group" 11 "$(calls_where ".cgroup // \"\" | endswith(\"funcscope-e2e.$$\")")"
+	assert_eq "in all" 112 "$(summary .kept)"
+	stop_runner
+}
+
+@test "globs: * ? [] and a set of names" {
+	fs_json "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	assert_calls local_work 23
+	fs_json "$FIXTURES/calls:?ork" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	assert_calls local_work none
+	fs_json "$FIXTURES/calls:[wxyz]or[a-k]" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	fs_json "$FIXTURES/calls:[!v]ork" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+}
+
+@test "-r: regular expressions, searched in the name" {
+	fs_json -r "$FIXTURES/calls:^(local_)?work\$" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	assert_calls local_work 23
+	fs_json -r "$FIXTURES/calls:^w.rk" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	assert_calls local_work none
+}
+
+@test "-x leaves functions out; repeated; also as expressions" {
+	fs_json -x 'local_*' "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 101 23
+	assert_calls work 101
+	assert_calls local_work none
+	fs_json -x '_*' -x local_work -x main "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 101 23
+	assert_eq functions 1 "$(summary .functions)"
+	fs_json -r -x '^local' "$FIXTURES/calls:work" -- "$FIXTURES/calls" 101 23
+	assert_calls local_work none
+	assert_calls work 101
+}
+
+@test "a thousand functions in one run" {
+	lib=$(ldconfig -p 2>/dev/null | awk '/libcrypto\.so\.3/ { print $NF; exit }')
+	[[ -n $lib ]] || lib=$(find /usr/lib /lib -name 'libcrypto.so.3' 2>/dev/null | head -n 1)
+	[[ -n $lib ]] || skip "libcrypto is not installed"
+	if [[ $(doctor_rung "user functions") != uprobe.multi ]]; then
+		skip "no uprobe.multi here, and one event each would take too long under emulation"
+	fi
+	fs_json "$lib:*" -- "$FIXTURES/calls" 3
+	attached=$(summary .attached) refused=$(summary .refused)
+	((attached > 1000)) || fail "only $attached functions of libcrypto attached"
+	# some begin with a locked instruction, which no uprobe can sit on: they are named, with a reason
+	((refused * 100 < attached)) || fail "$refused refused"
+	assert_eq "all accounted for" "$(summary .functions)" $((attached + refused))
+	assert_eq "named" "$refused" "$(summary '[.refused_functions[] | select(.why | test("Unknown") | not)] | length')"
+}

@@ -1,0 +1,249 @@
+/* src/probe/insn.h: which first instructions Linux 6.18 takes for its 5-byte nop, which the kernel
+ * emulates, and where a probe goes on functions of this very program. The verdicts on nops are measured:
+ * a probe without --fast-uprobes must never be put on an instruction that the kernel turns into a call. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "probe/insn.h"
+
+struct code {
+	const char *bytes;
+	size_t n;
+	bool yes;
+};
+
+#define CODE(text, yes) {text, sizeof(text) - 1, yes}
+
+static void check(const struct code *c, size_t n, bool (*fn)(const uint8_t *, size_t),
+		  const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint8_t buf[16] = {0};
+
+		memcpy(buf, c[i].bytes, c[i].n);
+		memset(buf + c[i].n, 0xc3, sizeof(buf) - c[i].n);
+		if (fn(buf, sizeof(buf)) != c[i].yes)
+			fail_msg("%s, row %zu, %02x %02x %02x %02x %02x: not %d", name, i, buf[0], buf[1],
+				 buf[2], buf[3], buf[4], c[i].yes);
+	}
+}
+
+static void nops_of_five_bytes(void **state)
+{
+	static const struct code all[] = {
+		CODE("\x0f\x1f\x44\x00\x00", true), /* nopl 0x0(%rax,%rax,1): the usual one */
+		CODE("\x0f\x1f\x44\x20\x00", true),
+		CODE("\x66\x0f\x1f\x40\x00", true), /* nopw 0x0(%rax) */
+		CODE("\x67\x0f\x1f\x40\x00", true),
+		CODE("\xf2\x0f\x1f\x40\x00", true),
+		CODE("\xf3\x0f\x1f\x40\x00", true),
+		CODE("\x64\x0f\x1f\x40\x00", true),
+		CODE("\x41\x0f\x1f\x40\x00", true), /* REX */
+		CODE("\x48\x0f\x1f\x40\x00", true),
+		CODE("\x66\x66\x0f\x1f\x00", true),
+		CODE("\x66\x66\x0f\x1f\xc0", true), /* nopw %ax */
+		CODE("\x66\x0f\x1f\x04\x00", true), /* SIB, no displacement */
+		CODE("\x66\x66\x66\x66\x90", true), /* data16 ... xchg %ax,%ax */
+		CODE("\x66\x66\x66\x40\x90", true),
+		CODE("\x66\x66\x66\x48\x90", true),
+		CODE("\xf2\x66\x66\x66\x90", true),
+		CODE("\xf3\x66\x66\x66\x90", true), /* pause, and yet the kernel replaces it */
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_nop5, "nop5");
+}
+
+static void near_misses(void **state)
+{
+	static const struct code all[] = {
+		CODE("\x90\x90\x90\x90\x90", false),         /* five nops of one byte */
+		CODE("\x66\x90\x66\x90\x90", false),
+		CODE("\x90", false),
+		CODE("\x0f\x1f\x00", false),                 /* 3 bytes */
+		CODE("\x0f\x1f\x40\x00", false),             /* 4 */
+		CODE("\x0f\x1f\x40\x00\x90", false),         /* 4 and one more */
+		CODE("\x66\x66\x66\x90", false),
+		CODE("\x66\x0f\x1f\x44\x00\x00", false),     /* 6 */
+		CODE("\x66\x66\x66\x66\x66\x90", false),
+		CODE("\x0f\x1f\x80\x00\x00\x00\x00", false), /* 7 */
+		CODE("\x0f\x1f\x84\x00\x00\x00\x00\x00", false),
+		CODE("\x0f\x1f\x05\x00\x00\x00\x00", false), /* 7: relative to the next */
+		CODE("\x0f\x1f\x04\x25\x00\x00\x00\x00", false), /* 8: SIB without a base */
+		CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", false), /* 10: the later kernels' */
+		CODE("\xf3\x0f\x1e\xfa", false),             /* endbr64 */
+		CODE("\xf3\x0f\x1e\x40\x00", false),
+		CODE("\xe8\x00\x00\x00\x00", false),         /* call */
+		CODE("\xe9\x00\x00\x00\x00", false),         /* jump to the next */
+		CODE("\x48\x8d\x74\x26\x00", false),         /* lea 0x0(%rsi),%rsi */
+		CODE("\x66\x66\x48\x89\xc0", false),         /* mov %rax,%rax */
+		CODE("\x66\x0f\x18\x78\x00", false),         /* a reserved hint */
+		CODE("\x55\x48\x89\xe5", false),
+		CODE("\x66\x66\x66\x66\x66\x66\x66\x66", false), /* prefixes only */
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_nop5, "nop5");
+}
+
+/* Code that ends in the middle, at every length: no byte behind the end is read (the sanitizer watches). */
+static void cut_code(void **state)
+{
+	static const char *const starts[] = {"\x0f\x1f\x44\x00\x00", "\x66\x66\x66\x66\x90",
+					     "\x66\x66\x0f\x1f\x40", "\x66\x66\x66\x0f\x1f",
+					     "\x66\x66\x66\x66\x0f", "\x41\x55\x41\x54\x53",
+					     "\x66\x66\x0f\x1f\x04"};
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(starts) / sizeof(starts[0]); s++) {
+		for (size_t n = 0; n <= 5; n++) {
+			uint8_t *code = test_malloc(n ? n : 1);
+
+			memcpy(code, starts[s], n);
+			if (n < 5)
+				assert_false(fsc_insn_nop5(code, n));
+			else
+				fsc_insn_nop5(code, n);
+			fsc_insn_emulated(code, n);
+			test_free(code);
+		}
+	}
+}
+
+static void emulated_and_stepped(void **state)
+{
+	static const struct code all[] = {
+		CODE("\x55", true),                      /* push %rbp */
+		CODE("\x53", true),
+		CODE("\x41\x57", true),                  /* push %r15 */
+		CODE("\x90", true),
+		CODE("\xe8\x01\x02\x03\x04", true),
+		CODE("\xe9\x01\x02\x03\x04", true),
+		CODE("\xeb\x10", true),
+		CODE("\x74\x10", true),
+		CODE("\x0f\x84\x01\x02\x03\x04", true),
+		CODE("\x48\x83\xec\x08", false),         /* sub $8,%rsp */
+		CODE("\xf3\x0f\x1e\xfa", false),         /* endbr64 */
+		CODE("\x31\xc0", false),
+		CODE("\xc3", false),
+		CODE("\x58", false),                     /* pop */
+		CODE("\x41\x58", false),
+		CODE("\x0f\x1f\x44\x00\x00", false),
+		CODE("\x8d\x47\x01", false),
+		CODE("\x48\xe8\x01\x02\x03\x04", false),
+		CODE("\x66\x50", false),                 /* push %ax */
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_emulated, "emulated");
+}
+
+#ifdef __x86_64__
+/* Functions of this program, by the byte. */
+#define FUNC(name, bytes)                                                                          \
+	__asm__(".pushsection .text\n.globl " #name "\n.type " #name ",@function\n.balign 16\n" #name      \
+		": .byte " bytes "\nret\n.size " #name ",.-" #name "\n.popsection\n")
+#define ENDBR "0xf3,0x0f,0x1e,0xfa"
+#define NOP5  "0x0f,0x1f,0x44,0,0"
+#define PUSH  "0x55"
+
+FUNC(insn_plain, PUSH ",0x5d");
+FUNC(insn_stepped, "0x31,0xc0");
+FUNC(insn_endbr, ENDBR "," PUSH ",0x5d");
+FUNC(insn_nop5, NOP5 "," PUSH ",0x5d");
+FUNC(insn_endbr_nop5, ENDBR "," NOP5 ",0x31,0xc0");
+FUNC(insn_nops, NOP5 "," NOP5 "," PUSH ",0x5d");
+FUNC(insn_one_byte, "0x90,0x90,0x90,0x90,0x90");
+FUNC(insn_twenty, NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5
+	"," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5);
+
+static uint64_t offset_of(struct fsc_elf *e, const char *name)
+{
+	const struct fsc_sym *s;
+	size_t n;
+
+	assert_int_equal(fsc_elf_symbols(e, &s, &n, NULL), 0);
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(s[i].name, name))
+			return s[i].offset;
+	fail_msg("no symbol %s", name);
+	return 0;
+}
+
+static void where_a_probe_goes(void **state)
+{
+	static const struct {
+		const char *name;
+		int nop5; /* behind the start, -1 for none */
+		unsigned body;
+		bool stepped;
+	} all[] = {
+		{"insn_plain", -1, 0, false},  {"insn_stepped", -1, 0, true},
+		{"insn_endbr", -1, 4, false},  {"insn_nop5", 0, 5, false},
+		{"insn_endbr_nop5", 4, 9, true}, {"insn_nops", 0, 10, false},
+		{"insn_one_byte", -1, 0, false},
+	};
+	struct fsc_elf *e = NULL;
+
+	(void)state;
+	assert_int_equal(fsc_elf_open("/proc/self/exe", "", &e, NULL), 0);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		uint64_t at = offset_of(e, all[i].name);
+		struct fsc_target t = {.offset = at, .at_entry = true};
+
+		fsc_insn_inspect(e, &t);
+		if (t.nop5 != (all[i].nop5 < 0 ? 0 : at + (uint64_t)all[i].nop5) ||
+		    t.body != at + all[i].body || t.stepped != all[i].stepped || t.offset != at)
+			fail_msg("%s: nop5 %#llx body %#llx stepped %d, begins at %#llx", all[i].name,
+				 (unsigned long long)t.nop5, (unsigned long long)t.body, t.stepped,
+				 (unsigned long long)at);
+	}
+	fsc_elf_free(e);
+}
+
+/* Inside a function endbr64 is the target of a jump somebody asked to see: it is not stepped over. */
+static void inside_a_function(void **state)
+{
+	struct fsc_elf *e = NULL;
+	struct fsc_target t;
+
+	(void)state;
+	assert_int_equal(fsc_elf_open("/proc/self/exe", "", &e, NULL), 0);
+	t = (struct fsc_target){.offset = offset_of(e, "insn_endbr")};
+	fsc_insn_inspect(e, &t);
+	assert_int_equal(t.body, t.offset);
+	t = (struct fsc_target){.offset = offset_of(e, "insn_nop5")};
+	fsc_insn_inspect(e, &t);
+	assert_int_equal(t.nop5, t.offset);
+	/* a long row of nops ends somewhere, and a place behind the file's end is no crash */
+	t = (struct fsc_target){.offset = offset_of(e, "insn_twenty"), .at_entry = true};
+	fsc_insn_inspect(e, &t);
+	assert_true(t.body - t.offset >= 64 && t.body - t.offset <= 100);
+	t = (struct fsc_target){.offset = UINT64_MAX - 3, .at_entry = true};
+	fsc_insn_inspect(e, &t);
+	assert_int_equal(t.nop5, 0);
+	fsc_elf_free(e);
+}
+#endif
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nops_of_five_bytes),
+		cmocka_unit_test(near_misses),
+		cmocka_unit_test(cut_code),
+		cmocka_unit_test(emulated_and_stepped),
+#ifdef __x86_64__
+		cmocka_unit_test(where_a_probe_goes),
+		cmocka_unit_test(inside_a_function),
+#endif
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
