@@ -40,7 +40,7 @@ int fsc_err_sys(struct fsc_err *err, int code, const char *fmt, ...)
 	if (!err)
 		return code;
 	n = strlen(err->msg);
-	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", strerror(-code));
+	snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", fsc_err_text(-code));
 	return code;
 }
 
@@ -66,6 +66,13 @@ int fsc_err_hint(struct fsc_err *err, const char *fmt, ...)
 	vsnprintf(err->hint, sizeof(err->hint), fmt, ap);
 	va_end(ap);
 	return err->code ? -err->code : -EIO;
+}
+
+const char *fsc_err_text(int code)
+{
+	enum { ENOTSUPP = 524 }; /* leaks out of the kernel, unknown to libc */
+
+	return code == ENOTSUPP ? "not supported by the kernel" : strerror(code);
 }
 
 int fsc_err_nomem(struct fsc_err *err)

@@ -33,7 +33,8 @@ static int utf8(const char *s, uint32_t *cp)
 static bool controls(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x2028 && cp <= 0x202e) ||
-	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f || cp == 0xfeff;
+	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f || cp == 0x061c ||
+	       cp == 0xfeff;
 }
 
 void fsc_fmt_term(struct fsc_buf *b, const char *s)

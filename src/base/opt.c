@@ -114,20 +114,28 @@ static int set_value(const struct fsc_opt *o, void *values, const char *text, st
 static int unknown(const struct flat *f, const char *arg, int letter, struct fsc_err *err)
 {
 	struct fsc_nearest near = {0};
-	char name[80], text[540];
+	char name[80], dashed[84], text[540];
 
-	if (letter && letter < FIRST_ID)
+	if (letter >= FIRST_ID)
+		return fsc_err_usage(err, "option '--%s' takes no argument",
+				     f->opt[letter - FIRST_ID]->name);
+	if (letter)
 		return fsc_err_usage(err, "unknown option '-%c'; see --help", letter);
 	snprintf(name, sizeof(name), "%s", arg + strspn(arg, "-"));
 	name[strcspn(name, "=")] = '\0';
-	near.wanted = name;
-	for (int i = 0; i < f->n; i++)
+	near.wanted = dashed;
+	snprintf(dashed, sizeof(dashed), "--%s", name);
+	for (int i = 0; i < f->n; i++) {
+		char known[84];
+
+		snprintf(known, sizeof(known), "--%s", f->opt[i]->name);
 		if (f->opt[i]->help)
-			fsc_nearest_offer(&near, f->opt[i]->name);
+			fsc_nearest_offer(&near, known);
+	}
 	fsc_nearest_text(&near, text, sizeof(text));
 	if (text[0])
-		return fsc_err_usage(err, "unknown option '--%s'; did you mean %s?", name, text);
-	return fsc_err_usage(err, "unknown option '--%s'; see --help", name);
+		return fsc_err_usage(err, "unknown option '%s'; did you mean %s?", dashed, text);
+	return fsc_err_usage(err, "unknown option '%s'; see --help", dashed);
 }
 
 static int find(const struct flat *f, int id)

@@ -114,6 +114,16 @@ static void check_settings(struct report *r)
 	check_lockdown(r);
 }
 
+/* A refusal says nothing about the kernel while we lack the right to ask. */
+static const char *refused_advice(void)
+{
+	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
+		if (c->required && !fsc_privilege_has(c->number))
+			return "a capability is missing (see above): run as root";
+	return "this kernel, a seccomp filter or lockdown refuses it; the next rung is used "
+	       "instead";
+}
+
 static void check_features(struct report *r)
 {
 	section(r, "kernel features, each tried");
@@ -122,7 +132,8 @@ static void check_features(struct report *r)
 		const char *why;
 		int rc = fsc_feature_try((enum fsc_feature)f, &why);
 
-		finding(r, rc == 0, row->name, rc ? why : row->what, row->without);
+		finding(r, rc == 0, row->name, rc ? why : row->what,
+			rc == -EPERM || rc == -EACCES ? refused_advice() : row->without);
 	}
 }
 

@@ -51,7 +51,7 @@ const struct fsc_opt fsc_run_opts[] = {
     {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, via), "RUNG", "how to attach",
      via_names},
     {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, fast_uprobes), NULL,
-     "probe 5-byte nops even where forked children die of it", NULL},
+     "probe 5-byte nops though forked children may die", NULL},
     {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, verbose), NULL,
      "say what is being done, on stderr", NULL},
     {0, "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_run_opts, ready_fd), "N", NULL, NULL},

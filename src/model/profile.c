@@ -100,6 +100,8 @@ static int cmp_names(const struct order *o, const struct fsc_count *a, const str
 	if (!r)
 		r = strcmp(o->p->funcs[a->func].binary, o->p->funcs[b->func].binary);
 	if (!r)
+		r = strcmp(o->p->funcs[a->func].kind, o->p->funcs[b->func].kind);
+	if (!r)
 		r = strcmp(a->comm, b->comm);
 	if (!r)
 		r = cmp_u64(a->pid, b->pid);
@@ -107,7 +109,9 @@ static int cmp_names(const struct order *o, const struct fsc_count *a, const str
 		r = cmp_u64(a->tid, b->tid);
 	if (!r)
 		r = cmp_u64(a->cpu, b->cpu);
-	return r ? r : cmp_u64(a->cgroup, b->cgroup);
+	if (!r)
+		r = cmp_u64(a->cgroup, b->cgroup);
+	return r ? r : cmp_u64(a->func, b->func);
 }
 
 static int cmp(const void *pa, const void *pb, void *arg)

@@ -26,6 +26,8 @@ extern const struct fsc_kind fsc_kind_tracepoint, fsc_kind_usdt;
 /* All kinds, NULL-ended. */
 extern const struct fsc_kind *const fsc_kinds[];
 
+/* The next separating colon at or after s, NULL if there is none; "\:" does not separate. */
+char *fsc_kind_next_colon(char *s);
 /* Splits "NAME+0x12" into name and offset; a tail that is no number belongs to the name. */
 void fsc_kind_split_offset(char *text, uint64_t *ret);
 

@@ -15,6 +15,17 @@ const struct fsc_kind *const fsc_kinds[] = {
     NULL,
 };
 
+char *fsc_kind_next_colon(char *s)
+{
+	for (; *s; s++) {
+		if (*s == '\\' && s[1])
+			s++;
+		else if (*s == ':')
+			return s;
+	}
+	return NULL;
+}
+
 void fsc_kind_split_offset(char *text, uint64_t *ret)
 {
 	char *plus = strrchr(text, '+'), *end;

@@ -13,7 +13,7 @@
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
-	char *colon = regex ? NULL : strchr(text, ':');
+	char *colon = regex ? NULL : fsc_kind_next_colon(text);
 	char *name = colon ? colon + 1 : text;
 
 	if (text[0] == ':') /* k::NAME */

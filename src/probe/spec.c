@@ -16,18 +16,6 @@
 #include "base/cleanup.h"
 #include "probe/kind.h"
 
-/* The next separating colon at or after s, NULL if there is none. */
-static char *next_colon(char *s)
-{
-	for (; *s; s++) {
-		if (*s == '\\' && s[1])
-			s++;
-		else if (*s == ':')
-			return s;
-	}
-	return NULL;
-}
-
 /* Undoes "\:" in place; other backslashes belong to the pattern. */
 static void unescape(char *s)
 {
@@ -62,27 +50,24 @@ static const struct fsc_kind *by_letter(char letter, char *rest, char **ret_body
 		return ret ? &fsc_kind_kretprobe : &fsc_kind_kprobe;
 	}
 	*ret_body = rest;
-	if (next_colon(rest))
+	if (fsc_kind_next_colon(rest))
 		return ret ? &fsc_kind_uretprobe : &fsc_kind_uprobe;
 	return ret ? &fsc_kind_kretprobe : &fsc_kind_kprobe;
 }
 
 /* A text without a known prefix. */
-static const struct fsc_kind *without_prefix(char *text, bool own)
+static const struct fsc_kind *without_prefix(char *text)
 {
-	char *colon = next_colon(text);
+	char *colon = fsc_kind_next_colon(text);
 
 	if (!colon)
 		return strchr(text, '/') ? &fsc_kind_uprobe : &fsc_kind_kprobe;
-	/* "ns::name" is a C++ name of the process's own program, if there is one to look in. */
-	if (colon[1] == ':' && colon != text && own && !strchr(text, '/'))
-		memmove(text + 1, text, strlen(text) + 1), text[0] = ':';
 	return &fsc_kind_uprobe;
 }
 
-static const struct fsc_kind *find_kind(char *text, bool own, char **ret_body)
+static const struct fsc_kind *find_kind(char *text, char **ret_body)
 {
-	char *colon = next_colon(text);
+	char *colon = fsc_kind_next_colon(text);
 	const struct fsc_kind *k;
 
 	if (colon && colon == text + 1 && (text[0] == 'p' || text[0] == 'r'))
@@ -95,14 +80,14 @@ static const struct fsc_kind *find_kind(char *text, bool own, char **ret_body)
 		return k;
 	}
 	*ret_body = text;
-	return without_prefix(text, own);
+	return without_prefix(text);
 }
 
 int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 		   struct fsc_err *err)
 {
-	FSC_AUTO(fsc_freep) char *copy = malloc(strlen(text) + 2);
-	struct fsc_spec s = {0};
+	FSC_AUTO(fsc_freep) char *copy = malloc(strlen(text) + 1);
+	struct fsc_spec s = {.own = own};
 	char *body;
 	int rc;
 
@@ -112,7 +97,7 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 	if (!text[0])
 		return fsc_err_usage(err, "an empty probe names nothing; try 'vfs_*' or c:malloc");
 	s.text = strdup(text);
-	s.kind = find_kind(copy, own, &body);
+	s.kind = find_kind(copy, &body);
 	rc = s.text ? s.kind->parse(body, regex, &s, err) : fsc_err_nomem(err);
 	if (rc) {
 		fsc_spec_release(&s);
@@ -120,6 +105,7 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 	}
 	unescape(s.binary);
 	unescape(s.group);
+	unescape(s.file);
 	if (!regex)
 		unescape(s.function);
 	*ret = s;

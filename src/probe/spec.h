@@ -18,6 +18,7 @@ struct fsc_spec {
 	char *function; /* name, glob or expression; NULL for FILE:LINE */
 	char *file;	/* of FILE:LINE, else NULL */
 	unsigned line;
+	bool own;	 /* a process or command is given that a bare name can be meant for */
 	uint64_t offset; /* behind the function's start */
 };
 

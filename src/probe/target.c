@@ -82,7 +82,12 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 	uint64_t *index;
 	bool is_new;
 
-	fsc_buf_printf(&key, "%s\n%s\n%s\n%s", kind, binary, name, symbol ? symbol : "");
+	/* Ended by zero bytes: names may contain anything else. */
+	fsc_buf_add(&key, kind, strlen(kind) + 1);
+	fsc_buf_add(&key, binary, strlen(binary) + 1);
+	fsc_buf_add(&key, name, strlen(name) + 1);
+	if (symbol)
+		fsc_buf_puts(&key, symbol);
 	index = fsc_buf_failed(&key) ? NULL : fsc_map_put(&t->row_index, key.s, key.n, &is_new);
 	fsc_buf_release(&key);
 	if (!index)
@@ -104,12 +109,25 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 	return 0;
 }
 
+/* Whether name is one of the aliases, which are joined by ", ". */
+static bool has_alias(const struct fsc_target *at, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (const char *p = at->aliases; p; p = strstr(p, ", ")) {
+		p += p != at->aliases ? 2 : 0;
+		if (!strncmp(p, name, n) && (!p[n] || !strncmp(p + n, ", ", 2)))
+			return true;
+	}
+	return false;
+}
+
 static int add_alias(const struct fsc_targets *t, struct fsc_target *at, const char *name,
 		     struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
 
-	if (!strcmp(fsc_targets_row(t, at->row)->name, name))
+	if (!strcmp(fsc_targets_row(t, at->row)->name, name) || has_alias(at, name))
 		return 0;
 	if (at->aliases)
 		fsc_buf_printf(&b, "%s, ", at->aliases);

@@ -12,7 +12,7 @@
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
-	char *colon = strchr(text, ':'), *name = colon ? colon + 1 : text;
+	char *colon = fsc_kind_next_colon(text), *name = colon ? colon + 1 : text;
 
 	(void)regex;
 	if (!name[0])

@@ -17,18 +17,6 @@
 #include "sym/elf.h"
 #include "sym/libs.h"
 
-/* The colon after the binary: the first that is not escaped and not half of a "::". */
-static char *binary_end(char *text)
-{
-	for (char *p = text; *p; p++) {
-		if (*p == '\\' && p[1])
-			p++;
-		else if (*p == ':')
-			return p;
-	}
-	return NULL;
-}
-
 /* "name.c:42" at the end of text: cuts it in two. */
 static bool split_line(char *text, unsigned *line)
 {
@@ -50,25 +38,9 @@ static bool split_line(char *text, unsigned *line)
 	return true;
 }
 
-static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+/* Puts what follows the binary into spec: a line, or a function with its offset. */
+static int parse_name(char *name, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
-	char *colon = binary_end(text), *name = colon ? colon + 1 : text;
-	unsigned line;
-
-	/* "main.c:42" alone: a line of the process's own program. */
-	if (colon && !regex && !strchr(colon + 1, ':') && split_line(text, &line)) {
-		spec->binary = strdup("");
-		spec->file = strdup(text);
-		spec->line = line;
-		return spec->binary && spec->file ? 0 : fsc_err_nomem(err);
-	}
-	if (!colon || !name[0])
-		return fsc_err_usage(err, "probe '%s' names no function; write %s:FUNCTION",
-				     spec->text, colon ? text : spec->text);
-	*colon = '\0';
-	spec->binary = strdup(text);
-	if (!spec->binary)
-		return fsc_err_nomem(err);
 	if (!regex && split_line(name, &spec->line)) {
 		spec->file = strdup(name);
 		return spec->file ? 0 : fsc_err_nomem(err);
@@ -77,6 +49,37 @@ static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *
 		fsc_kind_split_offset(name, &spec->offset);
 	spec->function = strdup(name);
 	return spec->function ? 0 : fsc_err_nomem(err);
+}
+
+static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+{
+	char *colon = fsc_kind_next_colon(text);
+	unsigned line = 0;
+	bool whole = false; /* no binary: all of it is the name */
+
+	if (colon && colon[1] == ':' && colon != text && !strchr(text, '/')) {
+		if (!spec->own)
+			return fsc_err_usage(err,
+					     "'%s' is a C++ name without a library; write "
+					     "LIBRARY:%s, or give -p PID or a command",
+					     text, text);
+		whole = true;
+	} else if (colon && !regex && !fsc_kind_next_colon(colon + 1) && split_line(text, &line)) {
+		text[strlen(text)] =
+		    ':'; /* "main.c:42" alone: a line of the process's own program */
+		whole = true;
+	} else if (!colon || !colon[1]) {
+		return fsc_err_usage(err,
+				     "probe '%s' names no function; write LIBRARY:FUNCTION, as in "
+				     "c:malloc",
+				     spec->text);
+	}
+	if (!whole)
+		*colon = '\0';
+	spec->binary = strdup(whole ? "" : text);
+	if (!spec->binary)
+		return fsc_err_nomem(err);
+	return parse_name(whole ? text : colon + 1, regex, spec, err);
 }
 
 struct search {
@@ -243,7 +246,7 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
-	int rc = fsc_scope_files(s->scope, s->spec->binary, false, files, err);
+	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);

@@ -15,7 +15,8 @@
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
-	char *first = strchr(text, ':'), *second = first ? strchr(first + 1, ':') : NULL;
+	char *first = fsc_kind_next_colon(text);
+	char *second = first ? fsc_kind_next_colon(first + 1) : NULL;
 
 	(void)regex;
 	if (!first || !first[1] || (second && !second[1]))
@@ -104,7 +105,7 @@ static int nothing_found(const struct search *s, struct fsc_err *err)
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
-	int rc = fsc_scope_files(s->scope, s->spec->binary, true, files, err);
+	int rc = fsc_scope_files(s->scope, s->spec, true, files, err);
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);

@@ -154,6 +154,7 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 	for (size_t r = 0; r < p->counts.n * n; r++) {
 		struct column *c = &cols[r % n];
 
+		b->failed |= cell.failed;
 		fsc_buf_clear(&cell);
 		c->cell(p, FSC_AT(struct fsc_count, &p->counts, r / n), &cell);
 		if (fsc_fmt_width(fsc_buf_str(&cell)) > c->width)
@@ -170,6 +171,7 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 	for (size_t i = 0; i < n; i++)
 		put(b, &cols[i], cols[i].title, i == n - 1);
 	for (size_t r = 0; r < p->counts.n * n; r++) {
+		b->failed |= cell.failed;
 		fsc_buf_clear(&cell);
 		cols[r % n].cell(p, FSC_AT(struct fsc_count, &p->counts, r / n), &cell);
 		put(b, &cols[r % n], fsc_buf_str(&cell), r % n == n - 1);

@@ -179,7 +179,7 @@ static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_e
 		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
 		const struct fsc_target *t = fsc_targets_at(l->targets, r->target);
 
-		rc = add_refusal(l, l->funcs[t->row].name, strerror(r->code));
+		rc = add_refusal(l, l->funcs[t->row].name, fsc_err_text(r->code));
 	}
 	for (size_t i = 0; !rc && i < l->targets->skipped.n; i++) {
 		const struct fsc_skipped *k = FSC_AT(struct fsc_skipped, &l->targets->skipped, i);
@@ -242,7 +242,7 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
-	struct fsc_summary s = {.functions = l->targets->rows.n, .duration_s = duration_s};
+	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n, .duration_s = duration_s};
 	int rc = list_refusals(l, &s, err);
 
 	if (rc)

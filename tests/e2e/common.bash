@@ -81,7 +81,8 @@ fs_error() {
 check_error() {
 	local text
 	text=$(<"$TMP/err")
-	((status == $1)) || fail "exit status $status, expected $1, of: funcscope $3 -- $text"
+	# shellcheck disable=SC2053 # a pattern is welcome
+	[[ $status == $1 ]] || fail "exit status $status, expected $1, of: funcscope $3 -- $text"
 	[[ ! -s $TMP/out ]] || fail "stdout should be empty, has: $(<"$TMP/out")"
 	assert_eq "lines on stderr ($text)" 1 "$(wc -l <"$TMP/err")"
 	assert_match "error" "$text" "$2"
@@ -138,7 +139,7 @@ arm() {
 	local word=
 	rm -f "$TMP/ready"
 	mkfifo "$TMP/ready"
-	"$FUNCSCOPE" count --ready-fd 7 "$@" 7>"$TMP/ready" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null &
+	"$FUNCSCOPE" count --ready-fd 7 "$@" 7>"$TMP/ready" >"$TMP/out" 2>"$TMP/err" 3>&- 8>&- 9<&- </dev/null &
 	FS=$!
 	PIDS+=("$FS")
 	read -r word <"$TMP/ready" || true

@@ -197,17 +197,17 @@ static void a_vector_too_large_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_text_is_a_text),
-		cmocka_unit_test(a_text_grows),
-		cmocka_unit_test(growth_at_the_edges),
-		cmocka_unit_test(bytes_may_be_zero),
-		cmocka_unit_test(an_absurd_size_fails),
-		cmocka_unit_test(an_empty_map),
-		cmocka_unit_test(keys_are_bytes),
-		cmocka_unit_test(keys_are_copied),
-		cmocka_unit_test(many_keys),
-		cmocka_unit_test(a_vector_grows_zeroed),
-		cmocka_unit_test(a_vector_too_large_is_refused),
+	    cmocka_unit_test(an_empty_text_is_a_text),
+	    cmocka_unit_test(a_text_grows),
+	    cmocka_unit_test(growth_at_the_edges),
+	    cmocka_unit_test(bytes_may_be_zero),
+	    cmocka_unit_test(an_absurd_size_fails),
+	    cmocka_unit_test(an_empty_map),
+	    cmocka_unit_test(keys_are_bytes),
+	    cmocka_unit_test(keys_are_copied),
+	    cmocka_unit_test(many_keys),
+	    cmocka_unit_test(a_vector_grows_zeroed),
+	    cmocka_unit_test(a_vector_too_large_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

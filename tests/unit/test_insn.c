@@ -1,6 +1,7 @@
 /* src/probe/insn.h: which first instructions Linux 6.18 takes for its 5-byte nop, which the kernel
- * emulates, and where a probe goes on functions of this very program. The verdicts on nops are measured:
- * a probe without --fast-uprobes must never be put on an instruction that the kernel turns into a call. */
+ * emulates, and where a probe goes on functions of this very program. The verdicts on nops are
+ * measured: a probe without --fast-uprobes must never be put on an instruction that the kernel
+ * turns into a call. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +19,10 @@ struct code {
 	bool yes;
 };
 
-#define CODE(text, yes) {text, sizeof(text) - 1, yes}
+#define CODE(text, yes)                                                                            \
+	{                                                                                          \
+		text, sizeof(text) - 1, yes                                                        \
+	}
 
 static void check(const struct code *c, size_t n, bool (*fn)(const uint8_t *, size_t),
 		  const char *name)
@@ -29,31 +33,31 @@ static void check(const struct code *c, size_t n, bool (*fn)(const uint8_t *, si
 		memcpy(buf, c[i].bytes, c[i].n);
 		memset(buf + c[i].n, 0xc3, sizeof(buf) - c[i].n);
 		if (fn(buf, sizeof(buf)) != c[i].yes)
-			fail_msg("%s, row %zu, %02x %02x %02x %02x %02x: not %d", name, i, buf[0], buf[1],
-				 buf[2], buf[3], buf[4], c[i].yes);
+			fail_msg("%s, row %zu, %02x %02x %02x %02x %02x: not %d", name, i, buf[0],
+				 buf[1], buf[2], buf[3], buf[4], c[i].yes);
 	}
 }
 
 static void nops_of_five_bytes(void **state)
 {
 	static const struct code all[] = {
-		CODE("\x0f\x1f\x44\x00\x00", true), /* nopl 0x0(%rax,%rax,1): the usual one */
-		CODE("\x0f\x1f\x44\x20\x00", true),
-		CODE("\x66\x0f\x1f\x40\x00", true), /* nopw 0x0(%rax) */
-		CODE("\x67\x0f\x1f\x40\x00", true),
-		CODE("\xf2\x0f\x1f\x40\x00", true),
-		CODE("\xf3\x0f\x1f\x40\x00", true),
-		CODE("\x64\x0f\x1f\x40\x00", true),
-		CODE("\x41\x0f\x1f\x40\x00", true), /* REX */
-		CODE("\x48\x0f\x1f\x40\x00", true),
-		CODE("\x66\x66\x0f\x1f\x00", true),
-		CODE("\x66\x66\x0f\x1f\xc0", true), /* nopw %ax */
-		CODE("\x66\x0f\x1f\x04\x00", true), /* SIB, no displacement */
-		CODE("\x66\x66\x66\x66\x90", true), /* data16 ... xchg %ax,%ax */
-		CODE("\x66\x66\x66\x40\x90", true),
-		CODE("\x66\x66\x66\x48\x90", true),
-		CODE("\xf2\x66\x66\x66\x90", true),
-		CODE("\xf3\x66\x66\x66\x90", true), /* pause, and yet the kernel replaces it */
+	    CODE("\x0f\x1f\x44\x00\x00", true), /* nopl 0x0(%rax,%rax,1): the usual one */
+	    CODE("\x0f\x1f\x44\x20\x00", true),
+	    CODE("\x66\x0f\x1f\x40\x00", true), /* nopw 0x0(%rax) */
+	    CODE("\x67\x0f\x1f\x40\x00", true),
+	    CODE("\xf2\x0f\x1f\x40\x00", true),
+	    CODE("\xf3\x0f\x1f\x40\x00", true),
+	    CODE("\x64\x0f\x1f\x40\x00", true),
+	    CODE("\x41\x0f\x1f\x40\x00", true), /* REX */
+	    CODE("\x48\x0f\x1f\x40\x00", true),
+	    CODE("\x66\x66\x0f\x1f\x00", true),
+	    CODE("\x66\x66\x0f\x1f\xc0", true), /* nopw %ax */
+	    CODE("\x66\x0f\x1f\x04\x00", true), /* SIB, no displacement */
+	    CODE("\x66\x66\x66\x66\x90", true), /* data16 ... xchg %ax,%ax */
+	    CODE("\x66\x66\x66\x40\x90", true),
+	    CODE("\x66\x66\x66\x48\x90", true),
+	    CODE("\xf2\x66\x66\x66\x90", true),
+	    CODE("\xf3\x66\x66\x66\x90", true), /* pause, and yet the kernel replaces it */
 	};
 
 	(void)state;
@@ -63,36 +67,37 @@ static void nops_of_five_bytes(void **state)
 static void near_misses(void **state)
 {
 	static const struct code all[] = {
-		CODE("\x90\x90\x90\x90\x90", false),         /* five nops of one byte */
-		CODE("\x66\x90\x66\x90\x90", false),
-		CODE("\x90", false),
-		CODE("\x0f\x1f\x00", false),                 /* 3 bytes */
-		CODE("\x0f\x1f\x40\x00", false),             /* 4 */
-		CODE("\x0f\x1f\x40\x00\x90", false),         /* 4 and one more */
-		CODE("\x66\x66\x66\x90", false),
-		CODE("\x66\x0f\x1f\x44\x00\x00", false),     /* 6 */
-		CODE("\x66\x66\x66\x66\x66\x90", false),
-		CODE("\x0f\x1f\x80\x00\x00\x00\x00", false), /* 7 */
-		CODE("\x0f\x1f\x84\x00\x00\x00\x00\x00", false),
-		CODE("\x0f\x1f\x05\x00\x00\x00\x00", false), /* 7: relative to the next */
-		CODE("\x0f\x1f\x04\x25\x00\x00\x00\x00", false), /* 8: SIB without a base */
-		CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", false), /* 10: the later kernels' */
-		CODE("\xf3\x0f\x1e\xfa", false),             /* endbr64 */
-		CODE("\xf3\x0f\x1e\x40\x00", false),
-		CODE("\xe8\x00\x00\x00\x00", false),         /* call */
-		CODE("\xe9\x00\x00\x00\x00", false),         /* jump to the next */
-		CODE("\x48\x8d\x74\x26\x00", false),         /* lea 0x0(%rsi),%rsi */
-		CODE("\x66\x66\x48\x89\xc0", false),         /* mov %rax,%rax */
-		CODE("\x66\x0f\x18\x78\x00", false),         /* a reserved hint */
-		CODE("\x55\x48\x89\xe5", false),
-		CODE("\x66\x66\x66\x66\x66\x66\x66\x66", false), /* prefixes only */
+	    CODE("\x90\x90\x90\x90\x90", false), /* five nops of one byte */
+	    CODE("\x66\x90\x66\x90\x90", false),
+	    CODE("\x90", false),
+	    CODE("\x0f\x1f\x00", false),	 /* 3 bytes */
+	    CODE("\x0f\x1f\x40\x00", false),	 /* 4 */
+	    CODE("\x0f\x1f\x40\x00\x90", false), /* 4 and one more */
+	    CODE("\x66\x66\x66\x90", false),
+	    CODE("\x66\x0f\x1f\x44\x00\x00", false), /* 6 */
+	    CODE("\x66\x66\x66\x66\x66\x90", false),
+	    CODE("\x0f\x1f\x80\x00\x00\x00\x00", false), /* 7 */
+	    CODE("\x0f\x1f\x84\x00\x00\x00\x00\x00", false),
+	    CODE("\x0f\x1f\x05\x00\x00\x00\x00", false),	     /* 7: relative to the next */
+	    CODE("\x0f\x1f\x04\x25\x00\x00\x00\x00", false),	     /* 8: SIB without a base */
+	    CODE("\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", false), /* 10: the later kernels' */
+	    CODE("\xf3\x0f\x1e\xfa", false),			     /* endbr64 */
+	    CODE("\xf3\x0f\x1e\x40\x00", false),
+	    CODE("\xe8\x00\x00\x00\x00", false), /* call */
+	    CODE("\xe9\x00\x00\x00\x00", false), /* jump to the next */
+	    CODE("\x48\x8d\x74\x26\x00", false), /* lea 0x0(%rsi),%rsi */
+	    CODE("\x66\x66\x48\x89\xc0", false), /* mov %rax,%rax */
+	    CODE("\x66\x0f\x18\x78\x00", false), /* a reserved hint */
+	    CODE("\x55\x48\x89\xe5", false),
+	    CODE("\x66\x66\x66\x66\x66\x66\x66\x66", false), /* prefixes only */
 	};
 
 	(void)state;
 	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_nop5, "nop5");
 }
 
-/* Code that ends in the middle, at every length: no byte behind the end is read (the sanitizer watches). */
+/* Code that ends in the middle, at every length: no byte behind the end is read (the sanitizer
+ * watches). */
 static void cut_code(void **state)
 {
 	static const char *const starts[] = {"\x0f\x1f\x44\x00\x00", "\x66\x66\x66\x66\x90",
@@ -111,6 +116,7 @@ static void cut_code(void **state)
 			else
 				fsc_insn_nop5(code, n);
 			fsc_insn_emulated(code, n);
+			fsc_insn_refused(code, n);
 			test_free(code);
 		}
 	}
@@ -119,36 +125,60 @@ static void cut_code(void **state)
 static void emulated_and_stepped(void **state)
 {
 	static const struct code all[] = {
-		CODE("\x55", true),                      /* push %rbp */
-		CODE("\x53", true),
-		CODE("\x41\x57", true),                  /* push %r15 */
-		CODE("\x90", true),
-		CODE("\xe8\x01\x02\x03\x04", true),
-		CODE("\xe9\x01\x02\x03\x04", true),
-		CODE("\xeb\x10", true),
-		CODE("\x74\x10", true),
-		CODE("\x0f\x84\x01\x02\x03\x04", true),
-		CODE("\x48\x83\xec\x08", false),         /* sub $8,%rsp */
-		CODE("\xf3\x0f\x1e\xfa", false),         /* endbr64 */
-		CODE("\x31\xc0", false),
-		CODE("\xc3", false),
-		CODE("\x58", false),                     /* pop */
-		CODE("\x41\x58", false),
-		CODE("\x0f\x1f\x44\x00\x00", false),
-		CODE("\x8d\x47\x01", false),
-		CODE("\x48\xe8\x01\x02\x03\x04", false),
-		CODE("\x66\x50", false),                 /* push %ax */
+	    CODE("\x55", true), /* push %rbp */
+	    CODE("\x53", true),
+	    CODE("\x41\x57", true), /* push %r15 */
+	    CODE("\x90", true),
+	    CODE("\xe8\x01\x02\x03\x04", true),
+	    CODE("\xe9\x01\x02\x03\x04", true),
+	    CODE("\xeb\x10", true),
+	    CODE("\x74\x10", true),
+	    CODE("\x0f\x84\x01\x02\x03\x04", true),
+	    CODE("\x48\x83\xec\x08", false), /* sub $8,%rsp */
+	    CODE("\xf3\x0f\x1e\xfa", false), /* endbr64 */
+	    CODE("\x31\xc0", false),
+	    CODE("\xc3", false),
+	    CODE("\x58", false), /* pop */
+	    CODE("\x41\x58", false),
+	    CODE("\x0f\x1f\x44\x00\x00", false),
+	    CODE("\x8d\x47\x01", false),
+	    CODE("\x48\xe8\x01\x02\x03\x04", false),
+	    CODE("\x66\x50", false), /* push %ax */
 	};
 
 	(void)state;
 	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_emulated, "emulated");
 }
 
+static void refused_by_uprobes(void **state)
+{
+	static const struct code all[] = {
+	    CODE("\xcc", true),			/* int3 */
+	    CODE("\xf4", true),			/* hlt */
+	    CODE("\xfa", true),			/* cli */
+	    CODE("\xec", true),			/* in */
+	    CODE("\xf0\x48\x0f\xb1\x0f", true), /* lock cmpxchg */
+	    CODE("\x2e\x2e\x48\x89\xc0", true), /* segment prefixes */
+	    CODE("\x3e\xff\xe0", true),		/* notrack jmp *%rax */
+	    CODE("\x55", false),
+	    CODE("\x48\x83\xec\x08", false),
+	    CODE("\xf3\x0f\x1e\xfa", false),
+	    CODE("\xe9\x01\x02\x03\x04", false),
+	    CODE("\x64\x48\x8b\x04\x25\x28\x00\x00\x00", false), /* mov %fs:0x28,%rax */
+	    CODE("\x0f\x1f\x44\x00\x00", false),
+	    CODE("\xc3", false),
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_refused, "refused");
+}
+
 #ifdef __x86_64__
 /* Functions of this program, by the byte. */
 #define FUNC(name, bytes)                                                                          \
-	__asm__(".pushsection .text\n.globl " #name "\n.type " #name ",@function\n.balign 16\n" #name      \
-		": .byte " bytes "\nret\n.size " #name ",.-" #name "\n.popsection\n")
+	__asm__(".pushsection .text\n.globl " #name "\n.type " #name                               \
+		",@function\n.balign 16\n" #name ": .byte " bytes "\nret\n.size " #name            \
+		",.-" #name "\n.popsection\n")
 #define ENDBR "0xf3,0x0f,0x1e,0xfa"
 #define NOP5  "0x0f,0x1f,0x44,0,0"
 #define PUSH  "0x55"
@@ -160,8 +190,9 @@ FUNC(insn_nop5, NOP5 "," PUSH ",0x5d");
 FUNC(insn_endbr_nop5, ENDBR "," NOP5 ",0x31,0xc0");
 FUNC(insn_nops, NOP5 "," NOP5 "," PUSH ",0x5d");
 FUNC(insn_one_byte, "0x90,0x90,0x90,0x90,0x90");
-FUNC(insn_twenty, NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5
-	"," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5);
+FUNC(insn_twenty,
+     NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5
+	  "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5);
 
 static uint64_t offset_of(struct fsc_elf *e, const char *name)
 {
@@ -184,10 +215,10 @@ static void where_a_probe_goes(void **state)
 		unsigned body;
 		bool stepped;
 	} all[] = {
-		{"insn_plain", -1, 0, false},  {"insn_stepped", -1, 0, true},
-		{"insn_endbr", -1, 4, false},  {"insn_nop5", 0, 5, false},
-		{"insn_endbr_nop5", 4, 9, true}, {"insn_nops", 0, 10, false},
-		{"insn_one_byte", -1, 0, false},
+	    {"insn_plain", -1, 0, false},    {"insn_stepped", -1, 0, true},
+	    {"insn_endbr", -1, 4, false},    {"insn_nop5", 0, 5, false},
+	    {"insn_endbr_nop5", 4, 9, true}, {"insn_nops", 0, 10, false},
+	    {"insn_one_byte", -1, 0, false},
 	};
 	struct fsc_elf *e = NULL;
 
@@ -200,14 +231,15 @@ static void where_a_probe_goes(void **state)
 		fsc_insn_inspect(e, &t);
 		if (t.nop5 != (all[i].nop5 < 0 ? 0 : at + (uint64_t)all[i].nop5) ||
 		    t.body != at + all[i].body || t.stepped != all[i].stepped || t.offset != at)
-			fail_msg("%s: nop5 %#llx body %#llx stepped %d, begins at %#llx", all[i].name,
-				 (unsigned long long)t.nop5, (unsigned long long)t.body, t.stepped,
-				 (unsigned long long)at);
+			fail_msg("%s: nop5 %#llx body %#llx stepped %d, begins at %#llx",
+				 all[i].name, (unsigned long long)t.nop5,
+				 (unsigned long long)t.body, t.stepped, (unsigned long long)at);
 	}
 	fsc_elf_free(e);
 }
 
-/* Inside a function endbr64 is the target of a jump somebody asked to see: it is not stepped over. */
+/* Inside a function endbr64 is the target of a jump somebody asked to see: it is not stepped over.
+ */
 static void inside_a_function(void **state)
 {
 	struct fsc_elf *e = NULL;
@@ -235,13 +267,11 @@ static void inside_a_function(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nops_of_five_bytes),
-		cmocka_unit_test(near_misses),
-		cmocka_unit_test(cut_code),
-		cmocka_unit_test(emulated_and_stepped),
+	    cmocka_unit_test(nops_of_five_bytes), cmocka_unit_test(near_misses),
+	    cmocka_unit_test(cut_code),		  cmocka_unit_test(emulated_and_stepped),
+	    cmocka_unit_test(refused_by_uprobes),
 #ifdef __x86_64__
-		cmocka_unit_test(where_a_probe_goes),
-		cmocka_unit_test(inside_a_function),
+	    cmocka_unit_test(where_a_probe_goes), cmocka_unit_test(inside_a_function),
 #endif
 	};
 

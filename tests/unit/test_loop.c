@@ -1,4 +1,5 @@
-/* src/base/loop.h: descriptors, timers, signals, and the two ways to end. Nothing here measures time. */
+/* src/base/loop.h: descriptors, timers, signals, and the two ways to end. Nothing here measures
+ * time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -254,17 +255,17 @@ static void release_closes_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_timer_fires),
-		cmocka_unit_test(a_timer_repeats),
-		cmocka_unit_test(two_timers),
-		cmocka_unit_test(impossible_timers),
-		cmocka_unit_test(a_descriptor_is_read),
-		cmocka_unit_test(the_other_end_closed),
-		cmocka_unit_test(signals_come_one_by_one),
-		cmocka_unit_test(an_error_ends_the_loop),
-		cmocka_unit_test(stop_means_at_once),
-		cmocka_unit_test(what_cannot_be_watched),
-		cmocka_unit_test(release_closes_all),
+	    cmocka_unit_test(a_timer_fires),
+	    cmocka_unit_test(a_timer_repeats),
+	    cmocka_unit_test(two_timers),
+	    cmocka_unit_test(impossible_timers),
+	    cmocka_unit_test(a_descriptor_is_read),
+	    cmocka_unit_test(the_other_end_closed),
+	    cmocka_unit_test(signals_come_one_by_one),
+	    cmocka_unit_test(an_error_ends_the_loop),
+	    cmocka_unit_test(stop_means_at_once),
+	    cmocka_unit_test(what_cannot_be_watched),
+	    cmocka_unit_test(release_closes_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

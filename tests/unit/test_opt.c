@@ -26,19 +26,19 @@ struct values {
 static const char *const formats[] = {"text", "json", "csv", NULL};
 
 static const struct fsc_opt first[] = {
-	{'r', "regex", FSC_OPT_FLAG, offsetof(struct values, regex), NULL, "expressions", NULL},
-	{'p', "pid", FSC_OPT_LIST, offsetof(struct values, pids), "PID", "only this process", NULL},
-	{0, "reverse", FSC_OPT_FLAG, offsetof(struct values, reverse), NULL, "turn round", NULL},
-	{0, "ready-fd", FSC_OPT_FLAG, offsetof(struct values, hidden), NULL, NULL, NULL},
-	{0},
+    {'r', "regex", FSC_OPT_FLAG, offsetof(struct values, regex), NULL, "expressions", NULL},
+    {'p', "pid", FSC_OPT_LIST, offsetof(struct values, pids), "PID", "only this process", NULL},
+    {0, "reverse", FSC_OPT_FLAG, offsetof(struct values, reverse), NULL, "turn round", NULL},
+    {0, "ready-fd", FSC_OPT_FLAG, offsetof(struct values, hidden), NULL, NULL, NULL},
+    {0},
 };
 
 static const struct fsc_opt second[] = {
-	{'o', "output", FSC_OPT_STRING, offsetof(struct values, output), "FILE", "to a file", NULL},
-	{'n', "top", FSC_OPT_UINT, offsetof(struct values, top), "N", "only N rows", NULL},
-	{'d', "duration", FSC_OPT_SECONDS, offsetof(struct values, duration), "SEC", "stop", NULL},
-	{'f', "format", FSC_OPT_CHOICE, offsetof(struct values, format), "FORMAT", "output", formats},
-	{0},
+    {'o', "output", FSC_OPT_STRING, offsetof(struct values, output), "FILE", "to a file", NULL},
+    {'n', "top", FSC_OPT_UINT, offsetof(struct values, top), "N", "only N rows", NULL},
+    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct values, duration), "SEC", "stop", NULL},
+    {'f', "format", FSC_OPT_CHOICE, offsetof(struct values, format), "FORMAT", "output", formats},
+    {0},
 };
 
 enum { MAX_WORDS = 16 };
@@ -74,8 +74,8 @@ static const char *pid(const struct parsed *p, size_t i)
 
 static void each_type(void **state)
 {
-	struct parsed p = PARSE("-r", "-p", "12", "--pid=13", "--pid", "14", "-o", "x", "-n", "7", "-d",
-				"0.5", "-f", "csv");
+	struct parsed p = PARSE("-r", "-p", "12", "--pid=13", "--pid", "14", "-o", "x", "-n", "7",
+				"-d", "0.5", "-f", "csv");
 
 	(void)state;
 	assert_int_equal(p.rc, 0);
@@ -187,8 +187,8 @@ static void unknown_options(void **state)
 	(void)state;
 	WRONG("unknown option '-Q'", "-Q");
 	WRONG("unknown option '-Q'", "a", "-rQ", "b");
-	WRONG("unknown option '--fromat'; did you mean 'format'?", "--fromat", "json");
-	WRONG("unknown option '--fromat'; did you mean 'format'?", "x", "--fromat=json");
+	WRONG("unknown option '--fromat'; did you mean '--format'?", "--fromat", "json");
+	WRONG("unknown option '--fromat'; did you mean '--format'?", "x", "--fromat=json");
 	WRONG("unknown option '--zzz'; see --help", "--zzz");
 	/* not advertised, so not proposed */
 	assert_int_equal(p.rc, -EINVAL);
@@ -222,8 +222,17 @@ static void known_options_used_wrongly(void **state)
 
 static void numbers(void **state)
 {
-	static const char *const bad[] = {"", "x", "7x", "-1", "1.5", "4294967296", "1e99",
-					  "nan", "inf", "0x", "99999999999999999999"};
+	static const char *const bad[] = {"",
+					  "x",
+					  "7x",
+					  "-1",
+					  "1.5",
+					  "4294967296",
+					  "1e99",
+					  "nan",
+					  "inf",
+					  "0x",
+					  "99999999999999999999"};
 
 	(void)state;
 	assert_int_equal(PARSE("-n", "0").v.top, 0);
@@ -241,8 +250,8 @@ static void numbers(void **state)
 
 static void seconds(void **state)
 {
-	static const char *const bad[] = {"", "x", "0", "-1", "0.0", "nan", "inf", "-inf", "1e10",
-					  "1s", "1e999"};
+	static const char *const bad[] = {"",	 "x",	 "0",	 "-1", "0.0",  "nan",
+					  "inf", "-inf", "1e10", "1s", "1e999"};
 
 	(void)state;
 	assert_true(PARSE("-d", "0.001").v.duration == 0.001);
@@ -302,8 +311,8 @@ static void help_lists_what_is_advertised(void **state)
 static void help_of_a_long_option_breaks_the_line(void **state)
 {
 	static const struct fsc_opt opts[] = {
-		{0, "a-very-long-option-name", FSC_OPT_STRING, 0, "ARGUMENT", "helps", NULL},
-		{0},
+	    {0, "a-very-long-option-name", FSC_OPT_STRING, 0, "ARGUMENT", "helps", NULL},
+	    {0},
 	};
 	struct fsc_buf b = {0};
 
@@ -314,8 +323,8 @@ static void help_of_a_long_option_breaks_the_line(void **state)
 	fsc_buf_release(&b);
 }
 
-/* The real tables: no letter and no name twice in one command, an argument where the type needs one, every
- * row of the help within 80 columns. */
+/* The real tables: no letter and no name twice in one command, an argument where the type needs
+ * one, every row of the help within 80 columns. */
 static void check_tables(const struct fsc_cmd *cmd)
 {
 	bool letters[256] = {false};
@@ -363,25 +372,25 @@ static void the_commands_own_tables(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_type),
-		cmocka_unit_test(short_forms),
-		cmocka_unit_test(options_and_operands_in_any_order),
-		cmocka_unit_test(what_is_not_given_stays),
-		cmocka_unit_test(the_last_value_wins),
-		cmocka_unit_test(abbreviations),
-		cmocka_unit_test(hidden_options_work),
-		cmocka_unit_test(missing_arguments),
-		cmocka_unit_test(unknown_options),
-		cmocka_unit_test(a_long_unknown_option_is_cut),
-		cmocka_unit_test(known_options_used_wrongly),
-		cmocka_unit_test(numbers),
-		cmocka_unit_test(seconds),
-		cmocka_unit_test(choices),
-		cmocka_unit_test(parsing_again),
-		cmocka_unit_test(no_words_at_all),
-		cmocka_unit_test(help_lists_what_is_advertised),
-		cmocka_unit_test(help_of_a_long_option_breaks_the_line),
-		cmocka_unit_test(the_commands_own_tables),
+	    cmocka_unit_test(each_type),
+	    cmocka_unit_test(short_forms),
+	    cmocka_unit_test(options_and_operands_in_any_order),
+	    cmocka_unit_test(what_is_not_given_stays),
+	    cmocka_unit_test(the_last_value_wins),
+	    cmocka_unit_test(abbreviations),
+	    cmocka_unit_test(hidden_options_work),
+	    cmocka_unit_test(missing_arguments),
+	    cmocka_unit_test(unknown_options),
+	    cmocka_unit_test(a_long_unknown_option_is_cut),
+	    cmocka_unit_test(known_options_used_wrongly),
+	    cmocka_unit_test(numbers),
+	    cmocka_unit_test(seconds),
+	    cmocka_unit_test(choices),
+	    cmocka_unit_test(parsing_again),
+	    cmocka_unit_test(no_words_at_all),
+	    cmocka_unit_test(help_lists_what_is_advertised),
+	    cmocka_unit_test(help_of_a_long_option_breaks_the_line),
+	    cmocka_unit_test(the_commands_own_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* src/model/profile.h: what happened in between, in which order it is shown, and that nothing depends on
- * the order in which it was read. */
+/* src/model/profile.h: what happened in between, in which order it is shown, and that nothing
+ * depends on the order in which it was read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,10 @@
 #include "model/profile.h"
 
 static const struct fsc_func funcs[] = {
-	{"uprobe", "/b", "beta", NULL},
-	{"uprobe", "/b", "alpha", NULL},
-	{"uprobe", "/a", "beta", NULL},
-	{"uretprobe", "/b", "beta", NULL},
+    {"uprobe", "/b", "beta", NULL},
+    {"uprobe", "/b", "alpha", NULL},
+    {"uprobe", "/a", "beta", NULL},
+    {"uretprobe", "/b", "beta", NULL},
 };
 
 static struct fsc_profile profile(uint32_t by)
@@ -152,14 +152,11 @@ static void orders(void **state)
 		size_t top;
 		const char *rows;
 	} all[] = {
-		{FSC_SORT_COUNT, false, 0, "1:9 2:4 0:4"}, /* a tie goes by name, then binary */
-		{FSC_SORT_COUNT, true, 0, "0:4 2:4 1:9"},
-		{FSC_SORT_COUNT, false, 2, "1:9 2:4"},
-		{FSC_SORT_COUNT, true, 2, "2:4 1:9"}, /* the same two, turned round */
-		{FSC_SORT_COUNT, false, 99, "1:9 2:4 0:4"},
-		{FSC_SORT_NAME, false, 0, "1:9 2:4 0:4"},
-		{FSC_SORT_NAME, true, 0, "0:4 2:4 1:9"},
-		{FSC_SORT_NAME, false, 1, "1:9"},
+	    {FSC_SORT_COUNT, false, 0, "1:9 2:4 0:4"}, /* a tie goes by name, then binary */
+	    {FSC_SORT_COUNT, true, 0, "0:4 2:4 1:9"},	{FSC_SORT_COUNT, false, 2, "1:9 2:4"},
+	    {FSC_SORT_COUNT, true, 2, "2:4 1:9"}, /* the same two, turned round */
+	    {FSC_SORT_COUNT, false, 99, "1:9 2:4 0:4"}, {FSC_SORT_NAME, false, 0, "1:9 2:4 0:4"},
+	    {FSC_SORT_NAME, true, 0, "0:4 2:4 1:9"},	{FSC_SORT_NAME, false, 1, "1:9"},
 	};
 
 	(void)state;
@@ -240,13 +237,13 @@ static void totals(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(differences),
-		cmocka_unit_test(of_nothing),
-		cmocka_unit_test(differences_by_key),
-		cmocka_unit_test(large_counts),
-		cmocka_unit_test(orders),
-		cmocka_unit_test(ties_do_not_depend_on_the_input),
-		cmocka_unit_test(totals),
+	    cmocka_unit_test(differences),
+	    cmocka_unit_test(of_nothing),
+	    cmocka_unit_test(differences_by_key),
+	    cmocka_unit_test(large_counts),
+	    cmocka_unit_test(orders),
+	    cmocka_unit_test(ties_do_not_depend_on_the_input),
+	    cmocka_unit_test(totals),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

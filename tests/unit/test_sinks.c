@@ -1,5 +1,5 @@
-/* src/sink/: what each format writes for hand-made profiles and books, to the byte. Names are hostile: they
- * carry escape codes, quotes, commas, newlines and broken UTF-8. */
+/* src/sink/: what each format writes for hand-made profiles and books, to the byte. Names are
+ * hostile: they carry escape codes, quotes, commas, newlines and broken UTF-8. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,9 +133,11 @@ static size_t json_lines(const char *text)
 
 static void the_checker_checks(void **state)
 {
-	static const char *const good[] = {"{}", "{\"a\":[1,-2.5,\"\\u12aF\\n\",null,{}]}", "[]", "0.1"};
-	static const char *const bad[] = {"{",       "{\"a\"}",  "{\"a\":}", "[1,]",  "01", "1.",
-					  "\"\\x\"", "\"a\nb\"", "{a:1}",    "\"\\u12\"", "nan", "[1 2]"};
+	static const char *const good[] = {"{}", "{\"a\":[1,-2.5,\"\\u12aF\\n\",null,{}]}", "[]",
+					   "0.1"};
+	static const char *const bad[] = {"{",	   "{\"a\"}",	"{\"a\":}", "[1,]",
+					  "01",	   "1.",	"\"\\x\"",  "\"a\nb\"",
+					  "{a:1}", "\"\\u12\"", "nan",	    "[1 2]"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
@@ -148,18 +150,18 @@ static void the_checker_checks(void **state)
 /* ---- profiles ---- */
 
 static const struct fsc_func one_file[] = {
-	{"uprobe", "/usr/bin/prog", "work", NULL},
-	{"uprobe", "/usr/bin/prog", "ns::rest(int, char)", "_ZN2ns4restEic"},
+    {"uprobe", "/usr/bin/prog", "work", NULL},
+    {"uprobe", "/usr/bin/prog", "ns::rest(int, char)", "_ZN2ns4restEic"},
 };
 
 static const struct fsc_func mixed[] = {
-	{"kprobe", "kernel", "vfs_read", NULL},
-	{"uretprobe", "/usr/lib/libc.so.6", "malloc", NULL},
-	{"tracepoint", "sched", "sched_switch", NULL},
+    {"kprobe", "kernel", "vfs_read", NULL},
+    {"uretprobe", "/usr/lib/libc.so.6", "malloc", NULL},
+    {"tracepoint", "sched", "sched_switch", NULL},
 };
 
 static const struct fsc_func hostile[] = {
-	{"uprobe", "/tmp/a\nb,\"c\"", "f\x1b[2J\xff\xe2\x80\xae", "s\"\\\t"},
+    {"uprobe", "/tmp/a\nb,\"c\"", "f\x1b[2J\xff\xe2\x80\xae", "s\"\\\t"},
 };
 
 static struct fsc_profile profile(const struct fsc_func *funcs, size_t n, uint32_t by)
@@ -194,10 +196,21 @@ static struct fsc_profile keyed_profile(void)
 {
 	struct fsc_profile p = profile(mixed, 3, ALL_KEYS);
 
-	*add(&p, 0, 0) = (struct fsc_count){.func = 0, .pid = 1, .tid = 2, .cpu = 3, .cgroup = 4,
-					    .comm = "sixteen-letters!", .cgroup_path = "/a/b", .count = 5};
-	*add(&p, 1, 0) = (struct fsc_count){.func = 1, .pid = 4194304, .tid = 4194305, .cpu = 127,
-					    .cgroup = UINT64_MAX, .comm = "s h", .count = UINT64_MAX};
+	*add(&p, 0, 0) = (struct fsc_count){.func = 0,
+					    .pid = 1,
+					    .tid = 2,
+					    .cpu = 3,
+					    .cgroup = 4,
+					    .comm = "sixteen-letters!",
+					    .cgroup_path = "/a/b",
+					    .count = 5};
+	*add(&p, 1, 0) = (struct fsc_count){.func = 1,
+					    .pid = 4194304,
+					    .tid = 4194305,
+					    .cpu = 127,
+					    .cgroup = UINT64_MAX,
+					    .comm = "s h",
+					    .count = UINT64_MAX};
 	*add(&p, 2, 0) = (struct fsc_count){.func = 2, .comm = "x", .cgroup_path = "/"};
 	return p;
 }
@@ -206,7 +219,8 @@ static struct fsc_profile hostile_profile(void)
 {
 	struct fsc_profile p = profile(hostile, 1, FSC_BY_COMM | FSC_BY_CGROUP);
 
-	*add(&p, 0, 0) = (struct fsc_count){.comm = "a\r\n\"b\",\x9b", .cgroup_path = "/x\ny,z", .count = 1};
+	*add(&p, 0, 0) =
+	    (struct fsc_count){.comm = "a\r\n\"b\",\x9b", .cgroup_path = "/x\ny,z", .count = 1};
 	return p;
 }
 
@@ -241,14 +255,14 @@ static void text_all_keys(void **state)
 	begin(&w, &fsc_sink_text);
 	write_profile(&w, keyed_profile());
 	end(&w,
-	    "CGROUP                COMM                  PID      TID  CPU  FUNCTION                 "
-	    "               CALLS\n"
-	    "/a/b                  sixteen-letters!        1        2    3  vfs_read                 "
-	    "                   5\n"
-	    "18446744073709551615  s h               4194304  4194305  127  libc.so.6:malloc (return)"
-	    "  18446744073709551615\n"
-	    "/                     x                       0        0    0  sched:sched_switch       "
-	    "                   0\n",
+	    "CGROUP                COMM                  PID      TID  CPU  "
+	    "FUNCTION                                  CALLS\n"
+	    "/a/b                  sixteen-letters!        1        2    3  "
+	    "vfs_read                                      5\n"
+	    "18446744073709551615  s h               4194304  4194305  127  "
+	    "libc.so.6:malloc (return)  18446744073709551615\n"
+	    "/                     x                       0        0    0  "
+	    "sched:sched_switch                            0\n",
 	    "");
 }
 
@@ -290,16 +304,17 @@ static void text_of_hostile_names(void **state)
 	begin(&w, &fsc_sink_text);
 	write_profile(&w, hostile_profile());
 	end(&w,
-	    "CGROUP      COMM                 FUNCTION                        CALLS\n"
+	    "CGROUP     COMM               FUNCTION                  CALLS\n"
 	    "/x\\x0ay,z  a\\x0d\\x0a\"b\",\\x9b  f\\x1b[2J\\xff\\xe2\\x80\\xae      1\n",
 	    "");
 }
 
-/* However narrow the terminal and long the other columns, every line ends and nothing else is lost. */
+/* However narrow the terminal and long the other columns, every line ends and nothing else is lost.
+ */
 static void text_is_cut_to_the_terminal(void **state)
 {
 	static const struct fsc_func f[] = {
-		{"uprobe", "/b", "torch::nn::LinearImpl::forward(at::Tensor const&)", NULL}};
+	    {"uprobe", "/b", "torch::nn::LinearImpl::forward(at::Tensor const&)", NULL}};
 	char path[300] = "/";
 	struct written w;
 
@@ -315,8 +330,9 @@ static void text_is_cut_to_the_terminal(void **state)
 	}
 	fclose(w.sink.out);
 	fclose(w.sink.side);
-	assert_memory_equal(w.out, "FUNCTION                           CALLS\n"
-				   "torch::nn::LinearImpl::forward(a~      7\n\n",
+	assert_memory_equal(w.out,
+			    "FUNCTION                           CALLS\n"
+			    "torch::nn::LinearImpl::forward(a~      7\n\n",
 			    83);
 	assert_non_null(strstr(w.out, path)); /* only the function is cut */
 	assert_non_null(strstr(w.out, "  torch::nn::LinearIm~      7\n"));
@@ -327,10 +343,12 @@ static void text_is_cut_to_the_terminal(void **state)
 
 static void text_is_cut_between_characters(void **state)
 {
-	static const struct fsc_func f[] = {{"uprobe", "/b", "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-					     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-					     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4",
-					     NULL}};
+	static const struct fsc_func f[] = {
+	    {"uprobe", "/b",
+	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4",
+	     NULL}};
 	struct fsc_profile p = profile(f, 1, 0);
 	struct written w;
 
@@ -341,7 +359,8 @@ static void text_is_cut_between_characters(void **state)
 	write_profile(&w, p);
 	end(&w,
 	    "FUNCTION              CALLS\n"
-	    "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+	    "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3"
+	    "\xa4\xc3\xa4"
 	    "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4~      7\n",
 	    "");
 }
@@ -355,7 +374,8 @@ static void json_plain(void **state)
 	write_profile(&w, plain_profile());
 	assert_int_equal(json_lines(w.out), 2);
 	end(&w,
-	    "{\"type\":\"count\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\",\"function\":\"work\","
+	    "{\"type\":\"count\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/"
+	    "prog\",\"function\":\"work\","
 	    "\"count\":250000}\n"
 	    "{\"type\":\"count\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\",\"function\":"
 	    "\"ns::rest(int, char)\",\"symbol\":\"_ZN2ns4restEic\",\"count\":3}\n",
@@ -372,14 +392,18 @@ static void json_all_keys_and_the_time(void **state)
 	write_profile(&w, keyed_profile());
 	assert_int_equal(json_lines(w.out), 3);
 	end(&w,
-	    "{\"type\":\"count\",\"time_ns\":1700000000123456789,\"kind\":\"kprobe\",\"binary\":\"kernel\","
+	    "{\"type\":\"count\",\"time_ns\":1700000000123456789,\"kind\":\"kprobe\",\"binary\":"
+	    "\"kernel\","
 	    "\"function\":\"vfs_read\",\"comm\":\"sixteen-letters!\",\"pid\":1,\"tid\":2,\"cpu\":3,"
 	    "\"cgroup_id\":4,\"cgroup\":\"/a/b\",\"count\":5}\n"
 	    "{\"type\":\"count\",\"time_ns\":1700000000123456789,\"kind\":\"uretprobe\",\"binary\":"
-	    "\"/usr/lib/libc.so.6\",\"function\":\"malloc\",\"comm\":\"s h\",\"pid\":4194304,\"tid\":4194305,"
+	    "\"/usr/lib/libc.so.6\",\"function\":\"malloc\",\"comm\":\"s "
+	    "h\",\"pid\":4194304,\"tid\":4194305,"
 	    "\"cpu\":127,\"cgroup_id\":18446744073709551615,\"count\":18446744073709551615}\n"
-	    "{\"type\":\"count\",\"time_ns\":1700000000123456789,\"kind\":\"tracepoint\",\"binary\":\"sched\","
-	    "\"function\":\"sched_switch\",\"comm\":\"x\",\"pid\":0,\"tid\":0,\"cpu\":0,\"cgroup_id\":0,"
+	    "{\"type\":\"count\",\"time_ns\":1700000000123456789,\"kind\":\"tracepoint\","
+	    "\"binary\":\"sched\","
+	    "\"function\":\"sched_switch\",\"comm\":\"x\",\"pid\":0,\"tid\":0,\"cpu\":0,\"cgroup_"
+	    "id\":0,"
 	    "\"cgroup\":\"/\",\"count\":0}\n",
 	    "");
 }
@@ -393,9 +417,11 @@ static void json_of_hostile_names(void **state)
 	write_profile(&w, hostile_profile());
 	assert_int_equal(json_lines(w.out), 1);
 	end(&w,
-	    "{\"type\":\"count\",\"kind\":\"uprobe\",\"binary\":\"/tmp/a\\u000ab,\\\"c\\\"\",\"function\":"
+	    "{\"type\":\"count\",\"kind\":\"uprobe\",\"binary\":\"/tmp/"
+	    "a\\u000ab,\\\"c\\\"\",\"function\":"
 	    "\"f\\u001b[2J\\ufffd\\u202e\",\"symbol\":\"s\\\"\\\\\\u0009\",\"comm\":"
-	    "\"a\\u000d\\u000a\\\"b\\\",\\ufffd\",\"cgroup_id\":0,\"cgroup\":\"/x\\u000ay,z\",\"count\":1}\n",
+	    "\"a\\u000d\\u000a\\\"b\\\",\\ufffd\",\"cgroup_id\":0,\"cgroup\":\"/"
+	    "x\\u000ay,z\",\"count\":1}\n",
 	    "");
 }
 
@@ -425,7 +451,8 @@ static void csv_all_keys_and_intervals(void **state)
 	end(&w,
 	    "time_ns,kind,binary,function,cgroup,comm,pid,tid,cpu,count\n"
 	    "1700000000123456789,kprobe,kernel,vfs_read,/a/b,sixteen-letters!,1,2,3,5\n"
-	    "1700000000123456789,uretprobe,/usr/lib/libc.so.6,malloc,18446744073709551615,s h,4194304,"
+	    "1700000000123456789,uretprobe,/usr/lib/libc.so.6,malloc,18446744073709551615,s "
+	    "h,4194304,"
 	    "4194305,127,18446744073709551615\n"
 	    "1700000000123456789,tracepoint,sched,sched_switch,/,x,0,0,0,0\n",
 	    "");
@@ -448,36 +475,37 @@ static void csv_of_hostile_names(void **state)
 /* ---- the books ---- */
 
 static const struct fsc_summary good_books = {
-	.seen = 250003,
-	.kept = 250003,
-	.lost = {{"keys_full", 0}, {"keys_busy", 0}},
-	.functions = 1,
-	.places = 1,
-	.via = {{"uprobe.multi", 1}},
-	.duration_s = 1.5,
-	.cost_known = true,
-	.share_known = true,
-	.ns_per_hit = 16200,
-	.percent = 12.34,
+    .seen = 250003,
+    .kept = 250003,
+    .lost = {{"keys_full", 0}, {"keys_busy", 0}},
+    .functions = 1,
+    .places = 1,
+    .via = {{"uprobe.multi", 1}},
+    .duration_s = 1.5,
+    .cost_known = true,
+    .share_known = true,
+    .ns_per_hit = 16200,
+    .percent = 12.34,
 };
 
 static const struct fsc_refusal refusals[] = {
-	{"f0", "no room"}, {"f1", "no room"}, {"f2", "busy"}, {"f3", "busy"},       {"f4", "busy"},
-	{"f5", "busy"},    {"f6", "busy"},    {"f\x1b[7", "busy"}, {"f8", "busy"},  {"f9", "busy"},
+    {"f1", "busy"}, {"f2", "busy"}, {"f0", "no room"}, {"f3", "busy"},
+    {"f4", "busy"}, {"f5", "busy"}, {"f6", "busy"},    {"f\x1b[7", "busy"},
+    {"f8", "busy"}, {"f9", "busy"}, {"fa", "busy"},
 };
 
 static const struct fsc_summary bad_books = {
-	.seen = 1000,
-	.kept = 900,
-	.lost = {{"keys_full", 60}, {"keys_busy", 40}},
-	.missed = 7,
-	.unfollowed = 2,
-	.functions = 12,
-	.places = 14,
-	.shifted = 3,
-	.refused = refusals,
-	.n_refused = 10,
-	.via = {{"kprobe.multi", 10}, {"kprobe", 4}},
+    .seen = 1000,
+    .kept = 900,
+    .lost = {{"keys_full", 60}, {"keys_busy", 40}},
+    .missed = 7,
+    .unfollowed = 2,
+    .functions = 12,
+    .places = 14,
+    .shifted = 3,
+    .refused = refusals,
+    .n_refused = 11,
+    .via = {{"kprobe.multi", 10}, {"kprobe", 4}},
 };
 
 static void write_summary(struct written *w, const struct fsc_summary *sum)
@@ -512,10 +540,11 @@ static void text_books(void **state)
 	    "\n" GOOD_TEXT "\n"
 	    "seen 1000 = kept 900 + keys_full 60 + keys_busy 40; missed by the kernel 7; "
 	    "children not followed 2\n"
-	    "12 functions, 14 places attached by kprobe.multi, kprobe, 10 refused; 3 behind a 5-byte nop "
+	    "12 functions, 14 places attached by kprobe.multi, kprobe, 11 refused; 3 behind a "
+	    "5-byte nop "
 	    "(--fast-uprobes)\n"
-	    "refused: f0 (no room); f1 (no room); f2 (busy); f3 (busy); f4 (busy); f5 (busy); f6 (busy); "
-	    "f\\x1b[7 (busy); and 2 more (-f json names all)\n"
+	    "refused, busy: f1, f2, f3, f4, f5, f6, f\\x1b[7, f8 and 2 more (-f json names all)\n"
+	    "refused, no room: f0\n"
 	    "cost: could not be measured\n"
 	    "\n"
 	    "seen 250003 = kept 250003; missed by the kernel 0\n"
@@ -542,18 +571,22 @@ static void json_books(void **state)
 	write_summary(&w, &bad_books);
 	assert_int_equal(json_lines(w.out), 2);
 	end(&w,
-	    "{\"type\":\"summary\",\"seen\":250003,\"kept\":250003,\"lost\":{\"keys_full\":0,\"keys_busy\":0},"
+	    "{\"type\":\"summary\",\"seen\":250003,\"kept\":250003,\"lost\":{\"keys_full\":0,"
+	    "\"keys_busy\":0},"
 	    "\"missed\":0,\"unfollowed\":0,\"functions\":1,\"attached\":1,\"refused\":0,"
-	    "\"refused_functions\":[],\"shifted\":0,\"via\":{\"uprobe.multi\":1},\"duration_s\":1.500000,"
+	    "\"refused_functions\":[],\"shifted\":0,\"via\":{\"uprobe.multi\":1},\"duration_s\":1."
+	    "500000,"
 	    "\"cost\":{\"ns_per_hit\":16200.0,\"percent\":12.340,\"of\":\"target\"}}\n"
-	    "{\"type\":\"summary\",\"seen\":1000,\"kept\":900,\"lost\":{\"keys_full\":60,\"keys_busy\":40},"
-	    "\"missed\":7,\"unfollowed\":2,\"functions\":12,\"attached\":14,\"refused\":10,"
+	    "{\"type\":\"summary\",\"seen\":1000,\"kept\":900,\"lost\":{\"keys_full\":60,\"keys_"
+	    "busy\":40},"
+	    "\"missed\":7,\"unfollowed\":2,\"functions\":12,\"attached\":14,\"refused\":11,"
 	    "\"refused_functions\":["
-	    "{\"function\":\"f0\",\"why\":\"no room\"},{\"function\":\"f1\",\"why\":\"no room\"},"
-	    "{\"function\":\"f2\",\"why\":\"busy\"},{\"function\":\"f3\",\"why\":\"busy\"},"
+	    "{\"function\":\"f1\",\"why\":\"busy\"},{\"function\":\"f2\",\"why\":\"busy\"},"
+	    "{\"function\":\"f0\",\"why\":\"no room\"},{\"function\":\"f3\",\"why\":\"busy\"},"
 	    "{\"function\":\"f4\",\"why\":\"busy\"},{\"function\":\"f5\",\"why\":\"busy\"},"
 	    "{\"function\":\"f6\",\"why\":\"busy\"},{\"function\":\"f\\u001b[7\",\"why\":\"busy\"},"
-	    "{\"function\":\"f8\",\"why\":\"busy\"},{\"function\":\"f9\",\"why\":\"busy\"}],"
+	    "{\"function\":\"f8\",\"why\":\"busy\"},{\"function\":\"f9\",\"why\":\"busy\"},"
+	    "{\"function\":\"fa\",\"why\":\"busy\"}],"
 	    "\"shifted\":3,\"via\":{\"kprobe.multi\":10,\"kprobe\":4},\"duration_s\":0.000000,"
 	    "\"cost\":{\"ns_per_hit\":null,\"percent\":null,\"of\":\"target\"}}\n",
 	    "");
@@ -612,25 +645,25 @@ static void a_full_disk_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_checker_checks),
-		cmocka_unit_test(text_plain),
-		cmocka_unit_test(text_all_keys),
-		cmocka_unit_test(text_of_nothing),
-		cmocka_unit_test(text_intervals_with_the_time),
-		cmocka_unit_test(text_of_hostile_names),
-		cmocka_unit_test(text_is_cut_to_the_terminal),
-		cmocka_unit_test(text_is_cut_between_characters),
-		cmocka_unit_test(json_plain),
-		cmocka_unit_test(json_all_keys_and_the_time),
-		cmocka_unit_test(json_of_hostile_names),
-		cmocka_unit_test(csv_plain),
-		cmocka_unit_test(csv_all_keys_and_intervals),
-		cmocka_unit_test(csv_of_hostile_names),
-		cmocka_unit_test(text_books),
-		cmocka_unit_test(json_books),
-		cmocka_unit_test(csv_books_go_aside),
-		cmocka_unit_test(the_table_of_formats),
-		cmocka_unit_test(a_full_disk_is_an_error),
+	    cmocka_unit_test(the_checker_checks),
+	    cmocka_unit_test(text_plain),
+	    cmocka_unit_test(text_all_keys),
+	    cmocka_unit_test(text_of_nothing),
+	    cmocka_unit_test(text_intervals_with_the_time),
+	    cmocka_unit_test(text_of_hostile_names),
+	    cmocka_unit_test(text_is_cut_to_the_terminal),
+	    cmocka_unit_test(text_is_cut_between_characters),
+	    cmocka_unit_test(json_plain),
+	    cmocka_unit_test(json_all_keys_and_the_time),
+	    cmocka_unit_test(json_of_hostile_names),
+	    cmocka_unit_test(csv_plain),
+	    cmocka_unit_test(csv_all_keys_and_intervals),
+	    cmocka_unit_test(csv_of_hostile_names),
+	    cmocka_unit_test(text_books),
+	    cmocka_unit_test(json_books),
+	    cmocka_unit_test(csv_books_go_aside),
+	    cmocka_unit_test(the_table_of_formats),
+	    cmocka_unit_test(a_full_disk_is_an_error),
 	};
 
 	setenv("TZ", "UTC", 1);

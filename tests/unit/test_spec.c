@@ -1,5 +1,5 @@
-/* src/probe/spec.h: the whole probe grammar, in BCC's and in bpftrace's spelling, and what is said about
- * text that is none. */
+/* src/probe/spec.h: the whole probe grammar, in BCC's and in bpftrace's spelling, and what is said
+ * about text that is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,38 +53,39 @@ static void means(const struct meaning *m, size_t n, bool regex, bool own)
 
 #define MEANS(table, regex, own) means(table, sizeof(table) / sizeof(table[0]), regex, own)
 
-#define K(f)     .kind = "kprobe", .function = f
-#define KR(f)    .kind = "kretprobe", .function = f
-#define KM(m, f) .kind = "kprobe", .binary = m, .function = f
-#define U(b, f)  .kind = "uprobe", .binary = b, .function = f
-#define UR(b, f) .kind = "uretprobe", .binary = b, .function = f
-#define T(g, f)  .kind = "tracepoint", .group = g, .function = f
-#define S(b, g, f) .kind = "usdt", .binary = b, .group = g, .function = f
+#define K(f)	      .kind = "kprobe", .function = f
+#define KR(f)	      .kind = "kretprobe", .function = f
+#define KM(m, f)      .kind = "kprobe", .binary = m, .function = f
+#define U(b, f)	      .kind = "uprobe", .binary = b, .function = f
+#define UR(b, f)      .kind = "uretprobe", .binary = b, .function = f
+#define T(g, f)	      .kind = "tracepoint", .group = g, .function = f
+#define S(b, g, f)    .kind = "usdt", .binary = b, .group = g, .function = f
 #define LINE(b, f, l) .kind = "uprobe", .binary = b, .file = f, .line = l
 
 static void kernel_functions(void **state)
 {
 	static const struct meaning all[] = {
-		{"vfs_read", K("vfs_read")},
-		{"vfs_*", K("vfs_*")},
-		{"vfs_[rw]?*", K("vfs_[rw]?*")},
-		{"p::vfs_read", K("vfs_read")},
-		{"p:vfs_read", K("vfs_read")},
-		{"r::vfs_read", KR("vfs_read")},
-		{"r:vfs_read", KR("vfs_read")},
-		{"k:vfs_read", K("vfs_read")},
-		{"k::vfs_read", K("vfs_read")},
-		{"kr:vfs_read", KR("vfs_read")},
-		{"kprobe:vfs_read", K("vfs_read")},
-		{"kretprobe:vfs_*", KR("vfs_*")},
-		{"kfunc:vfs_read", K("vfs_read")},
-		{"fentry:vfs_read", K("vfs_read")},
-		{"fexit:vfs_read", KR("vfs_read")},
-		{"k:ext4:ext4_sync_file", KM("ext4", "ext4_sync_file")},
-		{"kretprobe:vmlinux:vfs_read", .kind = "kretprobe", .binary = "vmlinux", .function = "vfs_read"},
-		{"fentry:ext4:ext4_*", KM("ext4", "ext4_*")},
-		{"p", K("p")},
-		{"t", K("t")},
+	    {"vfs_read", K("vfs_read")},
+	    {"vfs_*", K("vfs_*")},
+	    {"vfs_[rw]?*", K("vfs_[rw]?*")},
+	    {"p::vfs_read", K("vfs_read")},
+	    {"p:vfs_read", K("vfs_read")},
+	    {"r::vfs_read", KR("vfs_read")},
+	    {"r:vfs_read", KR("vfs_read")},
+	    {"k:vfs_read", K("vfs_read")},
+	    {"k::vfs_read", K("vfs_read")},
+	    {"kr:vfs_read", KR("vfs_read")},
+	    {"kprobe:vfs_read", K("vfs_read")},
+	    {"kretprobe:vfs_*", KR("vfs_*")},
+	    {"kfunc:vfs_read", K("vfs_read")},
+	    {"fentry:vfs_read", K("vfs_read")},
+	    {"fexit:vfs_read", KR("vfs_read")},
+	    {"k:ext4:ext4_sync_file", KM("ext4", "ext4_sync_file")},
+	    {"kretprobe:vmlinux:vfs_read", .kind = "kretprobe", .binary = "vmlinux",
+	     .function = "vfs_read"},
+	    {"fentry:ext4:ext4_*", KM("ext4", "ext4_*")},
+	    {"p", K("p")},
+	    {"t", K("t")},
 	};
 
 	(void)state;
@@ -95,24 +96,24 @@ static void kernel_functions(void **state)
 static void user_functions(void **state)
 {
 	static const struct meaning all[] = {
-		{"c:malloc", U("c", "malloc")},
-		{"libc:malloc", U("libc", "malloc")},
-		{"libc.so.6:malloc", U("libc.so.6", "malloc")},
-		{"/usr/bin/redis-server:process*", U("/usr/bin/redis-server", "process*")},
-		{"./prog:work", U("./prog", "work")},
-		{"../a b/prog:work", U("../a b/prog", "work")},
-		{"p:c:malloc", U("c", "malloc")},
-		{"r:c:malloc", UR("c", "malloc")},
-		{"p:/bin/x:f", U("/bin/x", "f")},
-		{"r:./x:f*", UR("./x", "f*")},
-		{"uprobe:/bin/x:f", U("/bin/x", "f")},
-		{"uprobe:c:malloc", U("c", "malloc")},
-		{"uretprobe:c:malloc", UR("c", "malloc")},
-		{"ur:c:malloc", UR("c", "malloc")},
-		{":fn", U("", "fn")},
-		{"uprobe::fn", U("", "fn")},
-		{"c:malloc@GLIBC_2.2.5", U("c", "malloc@GLIBC_2.2.5")},
-		{"stdc++:_ZNSs4swapERSs", U("stdc++", "_ZNSs4swapERSs")},
+	    {"c:malloc", U("c", "malloc")},
+	    {"libc:malloc", U("libc", "malloc")},
+	    {"libc.so.6:malloc", U("libc.so.6", "malloc")},
+	    {"/usr/bin/redis-server:process*", U("/usr/bin/redis-server", "process*")},
+	    {"./prog:work", U("./prog", "work")},
+	    {"../a b/prog:work", U("../a b/prog", "work")},
+	    {"p:c:malloc", U("c", "malloc")},
+	    {"r:c:malloc", UR("c", "malloc")},
+	    {"p:/bin/x:f", U("/bin/x", "f")},
+	    {"r:./x:f*", UR("./x", "f*")},
+	    {"uprobe:/bin/x:f", U("/bin/x", "f")},
+	    {"uprobe:c:malloc", U("c", "malloc")},
+	    {"uretprobe:c:malloc", UR("c", "malloc")},
+	    {"ur:c:malloc", UR("c", "malloc")},
+	    {":fn", U("", "fn")},
+	    {"uprobe::fn", U("", "fn")},
+	    {"c:malloc@GLIBC_2.2.5", U("c", "malloc@GLIBC_2.2.5")},
+	    {"stdc++:_ZNSs4swapERSs", U("stdc++", "_ZNSs4swapERSs")},
 	};
 
 	(void)state;
@@ -123,15 +124,17 @@ static void user_functions(void **state)
 static void names_with_two_colons(void **state)
 {
 	static const struct meaning all[] = {
-		{"libtorch_cpu:torch::nn::LinearImpl::forward*", U("libtorch_cpu", "torch::nn::LinearImpl::forward*")},
-		{"./prog:ns::fn", U("./prog", "ns::fn")},
-		{"/bin/x:ns::Class<int, 3>::f(char const*)", U("/bin/x", "ns::Class<int, 3>::f(char const*)")},
-		{"p:lib:ns::fn", U("lib", "ns::fn")},
-		{"r:lib:a::b::c", UR("lib", "a::b::c")},
-		{"uretprobe:lib:ns::fn", UR("lib", "ns::fn")},
-		{":ns::fn", U("", "ns::fn")},
-		{"lib:std::operator+", U("lib", "std::operator+")},
-		{"lib:V::operator[]", U("lib", "V::operator[]")},
+	    {"libtorch_cpu:torch::nn::LinearImpl::forward*",
+	     U("libtorch_cpu", "torch::nn::LinearImpl::forward*")},
+	    {"./prog:ns::fn", U("./prog", "ns::fn")},
+	    {"/bin/x:ns::Class<int, 3>::f(char const*)",
+	     U("/bin/x", "ns::Class<int, 3>::f(char const*)")},
+	    {"p:lib:ns::fn", U("lib", "ns::fn")},
+	    {"r:lib:a::b::c", UR("lib", "a::b::c")},
+	    {"uretprobe:lib:ns::fn", UR("lib", "ns::fn")},
+	    {":ns::fn", U("", "ns::fn")},
+	    {"lib:std::operator+", U("lib", "std::operator+")},
+	    {"lib:V::operator[]", U("lib", "V::operator[]")},
 	};
 
 	(void)state;
@@ -143,9 +146,12 @@ static void names_with_two_colons(void **state)
 static void bare_names_with_two_colons(void **state)
 {
 	static const struct meaning all[] = {
-		{"ns::fn", U("", "ns::fn")},
-		{"a::b::c*", U("", "a::b::c*")},
-		{"ns::fn+0x12", U("", "ns::fn"), .offset = 0x12},
+	    {"ns::fn", U("", "ns::fn")},
+	    {"a::b::c*", U("", "a::b::c*")},
+	    {"ns::fn+0x12", U("", "ns::fn"), .offset = 0x12},
+	    {"p:ns::fn", U("", "ns::fn")},
+	    {"r:ns::fn", UR("", "ns::fn")},
+	    {"uretprobe:a::b::c", UR("", "a::b::c")},
 	};
 	struct fsc_err err = {0};
 	struct fsc_spec s;
@@ -168,24 +174,24 @@ static void bare_names_with_two_colons(void **state)
 static void offsets(void **state)
 {
 	static const struct meaning all[] = {
-		{"vfs_read+0x12", K("vfs_read"), .offset = 0x12},
-		{"k:vfs_read+18", K("vfs_read"), .offset = 18},
-		{"p::vfs_read+0xffffffffffffffff", K("vfs_read"), .offset = UINT64_MAX},
-		{"k:ext4:f+4", KM("ext4", "f"), .offset = 4},
-		{"c:malloc+4", U("c", "malloc"), .offset = 4},
-		{"r:c:malloc+0", UR("c", "malloc"), .offset = 0},
-		{"./p:ns::f(int)+0x8", U("./p", "ns::f(int)"), .offset = 8},
-		/* what is no number belongs to the name */
-		{"c:operator+", U("c", "operator+")},
-		{"c:operator++", U("c", "operator++")},
-		{"c:f+x", U("c", "f+x")},
-		{"c:f+0x", U("c", "f+0x")},
-		{"c:f+-1", U("c", "f+-1")},
-		{"c:f+ 1", U("c", "f+ 1")},
-		{"c:+5", U("c", "+5")},
-		{"c:f+99999999999999999999", U("c", "f+99999999999999999999")},
-		/* a '+' in a library's name is none of ours */
-		{"stdc++:f", U("stdc++", "f")},
+	    {"vfs_read+0x12", K("vfs_read"), .offset = 0x12},
+	    {"k:vfs_read+18", K("vfs_read"), .offset = 18},
+	    {"p::vfs_read+0xffffffffffffffff", K("vfs_read"), .offset = UINT64_MAX},
+	    {"k:ext4:f+4", KM("ext4", "f"), .offset = 4},
+	    {"c:malloc+4", U("c", "malloc"), .offset = 4},
+	    {"r:c:malloc+0", UR("c", "malloc"), .offset = 0},
+	    {"./p:ns::f(int)+0x8", U("./p", "ns::f(int)"), .offset = 8},
+	    /* what is no number belongs to the name */
+	    {"c:operator+", U("c", "operator+")},
+	    {"c:operator++", U("c", "operator++")},
+	    {"c:f+x", U("c", "f+x")},
+	    {"c:f+0x", U("c", "f+0x")},
+	    {"c:f+-1", U("c", "f+-1")},
+	    {"c:f+ 1", U("c", "f+ 1")},
+	    {"c:+5", U("c", "+5")},
+	    {"c:f+99999999999999999999", U("c", "f+99999999999999999999")},
+	    /* a '+' in a library's name is none of ours */
+	    {"stdc++:f", U("stdc++", "f")},
 	};
 
 	(void)state;
@@ -195,23 +201,23 @@ static void offsets(void **state)
 static void lines(void **state)
 {
 	static const struct meaning all[] = {
-		{"main.c:42", LINE("", "main.c", 42)},
-		{"src/main.c:42", LINE("", "src/main.c", 42)},
-		{"main.cc:1", LINE("", "main.cc", 1)},
-		{":main.c:42", LINE("", "main.c", 42)},
-		{"./prog:main.c:42", LINE("./prog", "main.c", 42)},
-		{"/bin/x:src/a.rs:7", LINE("/bin/x", "src/a.rs", 7)},
-		{"lib:a.c:2147483647", LINE("lib", "a.c", 2147483647)},
-		{"p:prog:main.c:42", LINE("prog", "main.c", 42)},
-		{"uprobe:prog:main.c:42", LINE("prog", "main.c", 42)},
-		{"uprobe:main.c:42", LINE("", "main.c", 42)},
-		/* no line: a name */
-		{"libc.so.6:12", U("libc.so.6", "12")},
-		{"prog:f:42", U("prog", "f:42")},
-		{"prog:main.c:0", U("prog", "main.c:0")},
-		{"prog:main.c:4x", U("prog", "main.c:4x")},
-		{"prog:main.c:99999999999", U("prog", "main.c:99999999999")},
-		{"prog:a.c::4", U("prog", "a.c::4")},
+	    {"main.c:42", LINE("", "main.c", 42)},
+	    {"src/main.c:42", LINE("", "src/main.c", 42)},
+	    {"main.cc:1", LINE("", "main.cc", 1)},
+	    {":main.c:42", LINE("", "main.c", 42)},
+	    {"./prog:main.c:42", LINE("./prog", "main.c", 42)},
+	    {"/bin/x:src/a.rs:7", LINE("/bin/x", "src/a.rs", 7)},
+	    {"lib:a.c:2147483647", LINE("lib", "a.c", 2147483647)},
+	    {"p:prog:main.c:42", LINE("prog", "main.c", 42)},
+	    {"uprobe:prog:main.c:42", LINE("prog", "main.c", 42)},
+	    {"uprobe:main.c:42", LINE("", "main.c", 42)},
+	    /* no line: a name */
+	    {"libc.so.6:12", U("libc.so.6", "12")},
+	    {"prog:f:42", U("prog", "f:42")},
+	    {"prog:main.c:0", U("prog", "main.c:0")},
+	    {"prog:main.c:4x", U("prog", "main.c:4x")},
+	    {"prog:main.c:99999999999", U("prog", "main.c:99999999999")},
+	    {"prog:a.c::4", U("prog", "a.c::4")},
 	};
 
 	(void)state;
@@ -222,12 +228,12 @@ static void lines(void **state)
 static void tracepoints(void **state)
 {
 	static const struct meaning all[] = {
-		{"t:syscalls:sys_enter_*", T("syscalls", "sys_enter_*")},
-		{"t:sched:sched_switch", T("sched", "sched_switch")},
-		{"t:*:*", T("*", "*")},
-		{"t:sched_switch", T(NULL, "sched_switch")},
-		{"t::sched_switch", T(NULL, "sched_switch")},
-		{"tracepoint:sched:sched_*", T("sched", "sched_*")},
+	    {"t:syscalls:sys_enter_*", T("syscalls", "sys_enter_*")},
+	    {"t:sched:sched_switch", T("sched", "sched_switch")},
+	    {"t:*:*", T("*", "*")},
+	    {"t:sched_switch", T(NULL, "sched_switch")},
+	    {"t::sched_switch", T(NULL, "sched_switch")},
+	    {"tracepoint:sched:sched_*", T("sched", "sched_*")},
 	};
 
 	(void)state;
@@ -238,15 +244,15 @@ static void tracepoints(void **state)
 static void usdt_probes(void **state)
 {
 	static const struct meaning all[] = {
-		{"u:c:memory_heap_new", S("c", NULL, "memory_heap_new")},
-		{"u:c:libc:memory_*", S("c", "libc", "memory_*")},
-		{"u::probe", S("", NULL, "probe")},
-		{"u:c::probe", S("c", NULL, "probe")},
-		{"u::prov:probe", S("", "prov", "probe")},
-		{"usdt:/bin/x:p", S("/bin/x", NULL, "p")},
-		{"usdt:./x:a:b", S("./x", "a", "b")},
-		{"U:c:p", S("c", NULL, "p")},
-		{"usdt::p", S("", NULL, "p")},
+	    {"u:c:memory_heap_new", S("c", NULL, "memory_heap_new")},
+	    {"u:c:libc:memory_*", S("c", "libc", "memory_*")},
+	    {"u::probe", S("", NULL, "probe")},
+	    {"u:c::probe", S("c", NULL, "probe")},
+	    {"u::prov:probe", S("", "prov", "probe")},
+	    {"usdt:/bin/x:p", S("/bin/x", NULL, "p")},
+	    {"usdt:./x:a:b", S("./x", "a", "b")},
+	    {"U:c:p", S("c", NULL, "p")},
+	    {"usdt::p", S("", NULL, "p")},
 	};
 
 	(void)state;
@@ -257,13 +263,13 @@ static void usdt_probes(void **state)
 static void escaped_colons(void **state)
 {
 	static const struct meaning all[] = {
-		{"/tmp/a\\:b:fn", U("/tmp/a:b", "fn")},
-		{"p:/tmp/a\\:b:fn", U("/tmp/a:b", "fn")},
-		{"u:/tmp/a\\:b:probe", S("/tmp/a:b", NULL, "probe")},
-		{"u:/tmp/a\\:b:prov:probe", S("/tmp/a:b", "prov", "probe")},
-		{"c:f\\:g", U("c", "f:g")},
-		{"c:f\\*", U("c", "f\\*")}, /* the pattern's own escape */
-		{"c:f\\", U("c", "f\\")},
+	    {"/tmp/a\\:b:fn", U("/tmp/a:b", "fn")},
+	    {"p:/tmp/a\\:b:fn", U("/tmp/a:b", "fn")},
+	    {"u:/tmp/a\\:b:probe", S("/tmp/a:b", NULL, "probe")},
+	    {"u:/tmp/a\\:b:prov:probe", S("/tmp/a:b", "prov", "probe")},
+	    {"c:f\\:g", U("c", "f:g")},
+	    {"c:f\\*", U("c", "f\\*")}, /* the pattern's own escape */
+	    {"c:f\\", U("c", "f\\")},
 	};
 
 	(void)state;
@@ -273,16 +279,16 @@ static void escaped_colons(void **state)
 static void regular_expressions(void **state)
 {
 	static const struct meaning all[] = {
-		{"^vfs_(read|write)$", K("^vfs_(read|write)$")},
-		{"k:^vfs_.+", K("^vfs_.+")},
-		{"p::[[:lower:]]+", K("[[:lower:]]+")},
-		{"c:^mal+oc", U("c", "^mal+oc")},
-		{"c:f+5", U("c", "f+5")},
-		{"c:a.c:42", U("c", "a.c:42")},
-		{"c:^ns::[a-z]+$", U("c", "^ns::[a-z]+$")},
-		{"r:c:a\\.b", UR("c", "a\\.b")},
-		{"t:sched:^sched_.*", T("sched", "^sched_.*")},
-		{"u:c:^m", S("c", NULL, "^m")},
+	    {"^vfs_(read|write)$", K("^vfs_(read|write)$")},
+	    {"k:^vfs_.+", K("^vfs_.+")},
+	    {"p::[[:lower:]]+", K("[[:lower:]]+")},
+	    {"c:^mal+oc", U("c", "^mal+oc")},
+	    {"c:f+5", U("c", "f+5")},
+	    {"c:a.c:42", U("c", "a.c:42")},
+	    {"c:^ns::[a-z]+$", U("c", "^ns::[a-z]+$")},
+	    {"r:c:a\\.b", UR("c", "a\\.b")},
+	    {"t:sched:^sched_.*", T("sched", "^sched_.*")},
+	    {"u:c:^m", S("c", NULL, "^m")},
 	};
 
 	(void)state;
@@ -295,27 +301,27 @@ static void malformed(void **state)
 	static const struct {
 		const char *text, *says;
 	} all[] = {
-		{"", "empty"},
-		{":", "names no function"},
-		{"c:", "write c:FUNCTION"},
-		{"p:c:", "names no function"},
-		{"uprobe:", "names no function"},
-		{"uprobe:c", "c:FUNCTION"},
-		{"/usr/bin/x", "write /usr/bin/x:FUNCTION"},
-		{"./x:", "write ./x:FUNCTION"},
-		{"k:", "k:FUNCTION"},
-		{"kprobe:", "k:FUNCTION"},
-		{"k:ext4:", "names no kernel function"},
-		{"p:", "names no kernel function"},
-		{"p::", "names no kernel function"},
-		{"r:", "names no kernel function"},
-		{"t:", "t:CATEGORY:EVENT"},
-		{"t:sched:", "t:CATEGORY:EVENT"},
-		{"u:", "u:LIBRARY:PROBE"},
-		{"u:c", "u:LIBRARY:PROBE"},
-		{"u:c:", "u:LIBRARY:PROBE"},
-		{"u:c:prov:", "u:LIBRARY:PROBE"},
-		{"u::", "u:LIBRARY:PROBE"},
+	    {"", "empty"},
+	    {":", "names no function"},
+	    {"c:", "write LIBRARY:FUNCTION"},
+	    {"p:c:", "names no function"},
+	    {"uprobe:", "names no function"},
+	    {"uprobe:c", "write LIBRARY:FUNCTION"},
+	    {"/usr/bin/x", "write LIBRARY:FUNCTION"},
+	    {"./x:", "write LIBRARY:FUNCTION"},
+	    {"k:", "k:FUNCTION"},
+	    {"kprobe:", "k:FUNCTION"},
+	    {"k:ext4:", "names no kernel function"},
+	    {"p:", "names no kernel function"},
+	    {"p::", "names no kernel function"},
+	    {"r:", "names no kernel function"},
+	    {"t:", "t:CATEGORY:EVENT"},
+	    {"t:sched:", "t:CATEGORY:EVENT"},
+	    {"u:", "u:LIBRARY:PROBE"},
+	    {"u:c", "u:LIBRARY:PROBE"},
+	    {"u:c:", "u:LIBRARY:PROBE"},
+	    {"u:c:prov:", "u:LIBRARY:PROBE"},
+	    {"u::", "u:LIBRARY:PROBE"},
 	};
 
 	(void)state;
@@ -383,19 +389,19 @@ static void very_long_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(kernel_functions),
-		cmocka_unit_test(user_functions),
-		cmocka_unit_test(names_with_two_colons),
-		cmocka_unit_test(bare_names_with_two_colons),
-		cmocka_unit_test(offsets),
-		cmocka_unit_test(lines),
-		cmocka_unit_test(tracepoints),
-		cmocka_unit_test(usdt_probes),
-		cmocka_unit_test(escaped_colons),
-		cmocka_unit_test(regular_expressions),
-		cmocka_unit_test(malformed),
-		cmocka_unit_test(any_punctuation),
-		cmocka_unit_test(very_long_text),
+	    cmocka_unit_test(kernel_functions),
+	    cmocka_unit_test(user_functions),
+	    cmocka_unit_test(names_with_two_colons),
+	    cmocka_unit_test(bare_names_with_two_colons),
+	    cmocka_unit_test(offsets),
+	    cmocka_unit_test(lines),
+	    cmocka_unit_test(tracepoints),
+	    cmocka_unit_test(usdt_probes),
+	    cmocka_unit_test(escaped_colons),
+	    cmocka_unit_test(regular_expressions),
+	    cmocka_unit_test(malformed),
+	    cmocka_unit_test(any_punctuation),
+	    cmocka_unit_test(very_long_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

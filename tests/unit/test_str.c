@@ -1,5 +1,5 @@
-/* src/base/str.h: patterns as people type them, the distance between names, and the names offered to
- * somebody who mistyped one. */
+/* src/base/str.h: patterns as people type them, the distance between names, and the names offered
+ * to somebody who mistyped one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,28 +32,28 @@ static void check(const struct match *m, size_t n, bool regex)
 static void globs_cover_the_whole_name(void **state)
 {
 	static const struct match all[] = {
-		{"vfs_*", "vfs_read", true},
-		{"vfs_*", "vfs_", true},
-		{"vfs_*", "xvfs_read", false},
-		{"*_read", "vfs_read", true},
-		{"*_read", "vfs_readv", false},
-		{"*", "", true},
-		{"*", ".hidden", true},
-		{"*", "a/b", true},
-		{"?", "a", true},
-		{"?", "", false},
-		{"?", "ab", false},
-		{"vfs_[rw]*", "vfs_write", true},
-		{"vfs_[rw]*", "vfs_open", false},
-		{"vfs_[!rw]*", "vfs_open", true},
-		{"f[0-9]", "f7", true},
-		{"f[0-9]", "fx", false},
-		{"a\\*b", "a*b", true},
-		{"a\\*b", "axb", false},
-		{"Vec::operator[]", "Vec::operator[]", true},
-		{"operator[]*", "operator[](int)", true},
-		{"[", "[", true},
-		{"*Read", "vfs_read", false},
+	    {"vfs_*", "vfs_read", true},
+	    {"vfs_*", "vfs_", true},
+	    {"vfs_*", "xvfs_read", false},
+	    {"*_read", "vfs_read", true},
+	    {"*_read", "vfs_readv", false},
+	    {"*", "", true},
+	    {"*", ".hidden", true},
+	    {"*", "a/b", true},
+	    {"?", "a", true},
+	    {"?", "", false},
+	    {"?", "ab", false},
+	    {"vfs_[rw]*", "vfs_write", true},
+	    {"vfs_[rw]*", "vfs_open", false},
+	    {"vfs_[!rw]*", "vfs_open", true},
+	    {"f[0-9]", "f7", true},
+	    {"f[0-9]", "fx", false},
+	    {"a\\*b", "a*b", true},
+	    {"a\\*b", "axb", false},
+	    {"Vec::operator[]", "Vec::operator[]", true},
+	    {"operator[]*", "operator[](int)", true},
+	    {"[", "[", true},
+	    {"*Read", "vfs_read", false},
 	};
 
 	(void)state;
@@ -63,9 +63,15 @@ static void globs_cover_the_whole_name(void **state)
 static void plain_names_are_exact(void **state)
 {
 	static const struct match all[] = {
-		{"malloc", "malloc", true},   {"malloc", "mallocx", false}, {"malloc", "Malloc", false},
-		{"a.b", "axb", false},        {"", "", true},               {"", "x", false},
-		{"a\\b", "a\\b", true},       {"f(int)", "f(int)", true},   {"^f$", "f", false},
+	    {"malloc", "malloc", true},
+	    {"malloc", "mallocx", false},
+	    {"malloc", "Malloc", false},
+	    {"a.b", "axb", false},
+	    {"", "", true},
+	    {"", "x", false},
+	    {"a\\b", "a\\b", true},
+	    {"f(int)", "f(int)", true},
+	    {"^f$", "f", false},
 	};
 
 	(void)state;
@@ -75,13 +81,18 @@ static void plain_names_are_exact(void **state)
 static void expressions_match_anywhere(void **state)
 {
 	static const struct match all[] = {
-		{"read", "vfs_readv", true},     {"^read", "vfs_readv", false},
-		{"read$", "vfs_readv", false},   {"^vfs_(read|write)$", "vfs_write", true},
-		{"^vfs_(read|write)$", "vfs_writev", false},
-		{"a{2,3}", "baab", true},        {"a{2,3}", "bab", false},
-		{"a.b", "axb", true},            {"ns::f+", "ns::fff", true},
-		{"", "anything", true},          {"[[:digit:]]", "abc4", true},
-		{"read*", "rea", true},
+	    {"read", "vfs_readv", true},
+	    {"^read", "vfs_readv", false},
+	    {"read$", "vfs_readv", false},
+	    {"^vfs_(read|write)$", "vfs_write", true},
+	    {"^vfs_(read|write)$", "vfs_writev", false},
+	    {"a{2,3}", "baab", true},
+	    {"a{2,3}", "bab", false},
+	    {"a.b", "axb", true},
+	    {"ns::f+", "ns::fff", true},
+	    {"", "anything", true},
+	    {"[[:digit:]]", "abc4", true},
+	    {"read*", "rea", true},
 	};
 
 	(void)state;
@@ -93,8 +104,11 @@ static void only_plain_names_are_exact(void **state)
 	static const struct {
 		const char *text;
 		bool regex, exact;
-	} all[] = {{"malloc", false, true}, {"mal*", false, false}, {"m?", false, false},
-		   {"[m]", false, false},   {"malloc", true, false}};
+	} all[] = {{"malloc", false, true},
+		   {"mal*", false, false},
+		   {"m?", false, false},
+		   {"[m]", false, false},
+		   {"malloc", true, false}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -139,15 +153,15 @@ static void distances(void **state)
 		const char *a, *b;
 		int limit, d;
 	} all[] = {
-		{"malloc", "malloc", 3, 0},  {"", "", 0, 0},
-		{"malloc", "maloc", 3, 1},   {"maloc", "malloc", 3, 1},
-		{"malloc", "nalloc", 3, 1},  {"malloc", "mallco", 3, 1}, /* neighbours swapped */
-		{"ab", "ba", 3, 1},          {"abcd", "badc", 3, 2},
-		{"", "abc", 3, 3},           {"abc", "", 3, 3},
-		{"", "abcd", 3, 4},          {"kitten", "sitting", 3, 3},
-		{"kitten", "sitting", 2, 3}, {"malloc", "free", 1, 2},
-		{"malloc", "mallocc", 0, 1}, {"malloc", "mallod", 0, 1},
-		{"acb", "abc", 1, 1},        {"vfs_raed", "vfs_read", 1, 1},
+	    {"malloc", "malloc", 3, 0},	 {"", "", 0, 0},
+	    {"malloc", "maloc", 3, 1},	 {"maloc", "malloc", 3, 1},
+	    {"malloc", "nalloc", 3, 1},	 {"malloc", "mallco", 3, 1}, /* neighbours swapped */
+	    {"ab", "ba", 3, 1},		 {"abcd", "badc", 3, 2},
+	    {"", "abc", 3, 3},		 {"abc", "", 3, 3},
+	    {"", "abcd", 3, 4},		 {"kitten", "sitting", 3, 3},
+	    {"kitten", "sitting", 2, 3}, {"malloc", "free", 1, 2},
+	    {"malloc", "mallocc", 0, 1}, {"malloc", "mallod", 0, 1},
+	    {"acb", "abc", 1, 1},	 {"vfs_raed", "vfs_read", 1, 1},
 	};
 
 	(void)state;
@@ -242,17 +256,17 @@ static void nearest_text_is_cut_not_overrun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(globs_cover_the_whole_name),
-		cmocka_unit_test(plain_names_are_exact),
-		cmocka_unit_test(expressions_match_anywhere),
-		cmocka_unit_test(only_plain_names_are_exact),
-		cmocka_unit_test(a_broken_expression_is_a_usage_error),
-		cmocka_unit_test(release_twice),
-		cmocka_unit_test(distances),
-		cmocka_unit_test(long_names_do_not_overflow),
-		cmocka_unit_test(nearest_first_and_at_most_three),
-		cmocka_unit_test(nearest_of_nothing_is_empty),
-		cmocka_unit_test(nearest_text_is_cut_not_overrun),
+	    cmocka_unit_test(globs_cover_the_whole_name),
+	    cmocka_unit_test(plain_names_are_exact),
+	    cmocka_unit_test(expressions_match_anywhere),
+	    cmocka_unit_test(only_plain_names_are_exact),
+	    cmocka_unit_test(a_broken_expression_is_a_usage_error),
+	    cmocka_unit_test(release_twice),
+	    cmocka_unit_test(distances),
+	    cmocka_unit_test(long_names_do_not_overflow),
+	    cmocka_unit_test(nearest_first_and_at_most_three),
+	    cmocka_unit_test(nearest_of_nothing_is_empty),
+	    cmocka_unit_test(nearest_text_is_cut_not_overrun),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -176,7 +176,8 @@ static void tracepoints_go_by_number(void **state)
 
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(fsc_targets_add(t, &a, "tracepoint", "sched", "a", NULL, NULL), 0);
-		assert_int_equal(fsc_targets_add(t, &b, "tracepoint", "syscalls", "b", NULL, NULL), 0);
+		assert_int_equal(fsc_targets_add(t, &b, "tracepoint", "syscalls", "b", NULL, NULL),
+				 0);
 	}
 	counts(t, 2, 2);
 	assert_int_equal(fsc_targets_at(t, 1)->event_id, 301);
@@ -274,21 +275,21 @@ static void excludes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(places_of_one_name_share_a_row),
-		TEST(a_place_under_two_names_is_one),
-		TEST(an_alias_is_named_once),
-		TEST(the_same_again_changes_nothing),
-		TEST(entry_and_return_are_two),
-		TEST(files_and_binaries_are_told_apart),
-		TEST(symbols_are_kept_where_they_differ),
-		TEST(kernel_places),
-		TEST(hidden_addresses_go_by_name),
-		TEST(tracepoints_go_by_number),
-		TEST(rows_are_not_confused),
-		TEST(files_are_known_by_inode),
-		TEST(what_is_skipped_has_a_reason),
-		TEST(many_places),
-		TEST(excludes),
+	    TEST(places_of_one_name_share_a_row),
+	    TEST(a_place_under_two_names_is_one),
+	    TEST(an_alias_is_named_once),
+	    TEST(the_same_again_changes_nothing),
+	    TEST(entry_and_return_are_two),
+	    TEST(files_and_binaries_are_told_apart),
+	    TEST(symbols_are_kept_where_they_differ),
+	    TEST(kernel_places),
+	    TEST(hidden_addresses_go_by_name),
+	    TEST(tracepoints_go_by_number),
+	    TEST(rows_are_not_confused),
+	    TEST(files_are_known_by_inode),
+	    TEST(what_is_skipped_has_a_reason),
+	    TEST(many_places),
+	    TEST(excludes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

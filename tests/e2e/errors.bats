@@ -1,0 +1,197 @@
+# Bad input: one clear sentence on stderr, nothing on stdout, exit status 1 (it failed) or 2 (it was asked wrongly), nothing left attached.
+load common
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+@test "usage: no command, an unknown one, a near one" {
+	fs_error 2 "--help"
+	fs_error 2 "no command 'cuont'.*count" cuont
+	fs_error 2 "no command 'xyzzy'" xyzzy
+}
+
+@test "usage: unknown options, near ones, missing and wrong values" {
+	fs_error 2 "--nosuch" count --nosuch c:malloc
+	fs_error 2 "--duration" count --duratoin 1 c:malloc
+	fs_error 2 "-Q" count -Q c:malloc
+	fs_error 2 "-d|--duration" count c:malloc -d
+	fs_error 2 "-d|--duration" count -d soon c:malloc
+	fs_error 2 "-d|--duration" count -d -1 c:malloc
+	fs_error 2 "-d|--duration" count -d 0 c:malloc
+	fs_error 2 "-i|--interval" count -i 0 c:malloc
+	fs_error 2 "-i|--interval" count -i nan c:malloc
+	fs_error 2 "-n|--top" count -n many c:malloc
+	fs_error 2 "-f|--format" count -f xml c:malloc
+	fs_error 2 "--sort|-s" count --sort size c:malloc
+	fs_error 2 "--via" count --via magic c:malloc
+	fs_error 2 "--by" count --by colour c:malloc
+	fs_error 2 "--by" count --by comm,,pid c:malloc
+	fs_error 2 "--max-keys" count --max-keys 0 --by pid c:malloc
+	fs_error 2 "--max-keys" count --max-keys 99999999999999 --by pid c:malloc
+}
+
+@test "usage: no probe, an empty one, a probe without a function" {
+	fs_error 2 "no probe" count
+	fs_error 2 "no probe" count -- "$FIXTURES/calls"
+	fs_error 2 "empty" count '' -d 0.1
+	fs_error 2 "names no function" count "$FIXTURES/calls:" -d 0.1
+	fs_error 2 "names no function" count "$FIXTURES/calls" -d 0.1
+	fs_error 2 "no kernel function" count k: -d 0.1
+	fs_error 2 "no probe" list
+}
+
+@test "usage: options that exclude each other" {
+	fs_error 2 "exclude" count -p $$ c:malloc -- true
+	fs_error 2 "exclude" count -t $$ c:malloc -- true
+	fs_error 2 "exclude" count -t $$ -p $$ c:malloc
+	fs_error 2 "exclude" count --follow --no-follow c:malloc -- true
+	fs_error 2 "--follow" count --follow c:malloc -d 0.1
+	fs_error 2 "no command" list c:malloc -- true
+}
+
+@test "usage: a bad expression" {
+	fs_error 2 "expression|pattern|'\\('|regular" count -r "$FIXTURES/calls:(" -d 0.1
+}
+
+@test "usage: --comm longer than the kernel keeps" {
+	fs_error 2 "--comm" count --comm abcdefghijklmnopq "$FIXTURES/calls:work" -d 0.1
+}
+
+@test "an unknown function answers with the nearest names" {
+	fs_error 1 "did you mean.*'work'" count "$FIXTURES/calls:wrok" -d 0.1
+	fs_error 1 "did you mean.*'local_work'" count "$FIXTURES/calls:local_wrk" -- "$FIXTURES/calls"
+	fs_error 1 "did you mean.*shop::open_door" count "$FIXTURES/cxx:shop::open_dor" -d 0.1
+	fs_error 1 "matches 'zzzzzzzzzz'" count "$FIXTURES/calls:zzzzzzzzzz" -d 0.1
+	fs_error 1 "did you mean" list c:mallco
+}
+
+@test "an empty match of a glob, and one that -x has emptied" {
+	fs_error 1 "no function of .*calls matches 'zz\\*'" count "$FIXTURES/calls:zz*" -d 0.1
+	fs_error 1 "excluded by -x" count "$FIXTURES/calls:work" -x 'w*' -d 0.1
+	fs_error 1 "matches 'zz'" count -r "$FIXTURES/calls:zz" -d 0.1
+}
+
+@test "one good and one unknown probe: an error, not half an answer" {
+	fs_error 1 "wrok" count "$FIXTURES/calls:work" "$FIXTURES/calls:wrok" -- touch "$TMP/ran"
+	[[ ! -e ran ]] || fail "the command ran"
+}
+
+@test "a missing file" {
+	fs_error 1 "/nonexistent/lib.so.*No such file" count /nonexistent/lib.so:f -d 0.1
+	fs_error 1 "nosuchlib" count nosuchlib:f -d 0.1
+	fs_error 1 "/nonexistent/lib.so" list /nonexistent/lib.so:f
+}
+
+@test "a FIFO does not hang" {
+	mkfifo fifo
+	fs_error 1 "fifo.*(FIFO|regular file|not a (regular )?file)" count ./fifo:f -d 0.1
+}
+
+@test "a directory, a device, an unreadable thing" {
+	mkdir dir
+	fs_error 1 "dir.*director" count ./dir:f -d 0.1
+	fs_error 1 "/dev/null" count /dev/null:f -d 0.1
+	fs_error 1 "/dev/zero" count /dev/zero:f -d 0.1
+}
+
+@test "a file that is no ELF file" {
+	echo 'hello world, this is no program at all, but long enough to be one' >text
+	fs_error 1 "text.*ELF" count ./text:f -d 0.1
+	: >empty
+	fs_error 1 "empty.*(ELF|empty)" count ./empty:f -d 0.1
+	printf '#!/bin/sh\nexit 0\n' >script
+	chmod +x script
+	fs_error 1 "script" count ./script:f -d 0.1
+}
+
+@test "an ELF file that is cut short, or only a header" {
+	head -c 200 "$FIXTURES/calls" >cut
+	fs_error 1 "cut" count ./cut:work -d 0.1
+	head -c 4000 "$FIXTURES/calls" >cut2
+	fs_error 1 "cut2" count ./cut2:work -d 0.1
+}
+
+@test "a 32-bit ELF file" {
+	{ printf '\177ELF\001\001\001' && head -c 9 /dev/zero && printf '\002\000\003\000\001\000\000\000' && head -c 200 /dev/zero; } >small
+	fs_error 1 "small.*32-bit" count ./small:f -d 0.1
+}
+
+@test "an ELF file of another machine, and of the other byte order" {
+	{ printf '\177ELF\002\002\001' && head -c 9 /dev/zero && printf '\000\002\000\053\000\000\000\001' && head -c 200 /dev/zero; } >big
+	fs_error 1 "big" count ./big:f -d 0.1
+	machine='\267' # aarch64
+	[[ $(uname -m) == x86_64 ]] || machine='\076'
+	head -c 18 "$FIXTURES/calls" >other
+	printf "$machine" >>other
+	tail -c +20 "$FIXTURES/calls" >>other
+	fs_error 1 "other" count ./other:work -d 0.1
+}
+
+@test "a dead process, a dead thread, words for numbers" {
+	(exit 0) &
+	dead=$!
+	wait "$dead"
+	fs_error 1 "no process $dead" count -p "$dead" c:malloc -d 0.1
+	fs_error 1 "no thread $dead|no process $dead" count -t "$dead" c:malloc -d 0.1
+	fs_error 2 "init.*not a process number" count -p init c:malloc -d 0.1
+	fs_error 2 "not a process number" count -p 0 c:malloc -d 0.1
+	fs_error 2 "not a process number" count -p -5 c:malloc -d 0.1
+	fs_error 2 "not a process number" count -p 1, c:malloc -d 0.1
+}
+
+@test "a process that has no such library" {
+	start_runner
+	fs_error 1 "libcrypto|crypto" count -p "$RUNNER" /nonexistent/libcrypto.so:EVP_md5 -d 0.1
+	fs_error 1 "nosuch" count -p "$RUNNER" nosuch:f -d 0.1
+}
+
+@test "a command that cannot be run" {
+	fs_error 1 "cannot run './nosuch'.*No such file" count "$FIXTURES/calls:work" -- ./nosuch
+	fs_error 1 "cannot run 'nosuchcommand'.*PATH" count "$FIXTURES/calls:work" -- nosuchcommand
+	echo text >plain
+	fs_error 1 "cannot run './plain'.*[Pp]ermission" count "$FIXTURES/calls:work" -- ./plain
+	fs_error 1 "cannot run '\\.'" count "$FIXTURES/calls:work" -- .
+}
+
+@test "the process's own program without a process" {
+	fs_error '[12]' "':work'.*-p" count :work -d 0.1
+	fs_error '[12]' "'u::plain'.*-p" count u::plain -d 0.1
+}
+
+@test "a cgroup that is none" {
+	fs_error 1 "/nonexistent/group" count --cgroup /nonexistent/group "$FIXTURES/calls:work" -d 0.1
+	fs_error 1 "$TMP" count --cgroup "$TMP" "$FIXTURES/calls:work" -d 0.1
+}
+
+@test "an offset outside the function" {
+	fs_error 2 "bytes long" count "$FIXTURES/calls:work+0x1000" -d 0.1
+}
+
+@test "a source line that is not there" {
+	fs_error 1 "calls.c:9999|calls.c.*9999" count "$FIXTURES/calls:calls.c:9999" -d 0.1
+	fs_error 1 "nosuch.c" count "$FIXTURES/calls:nosuch.c:3" -d 0.1
+}
+
+@test "no privilege: the missing capability is named" {
+	as_nobody count "$FIXTURES/calls:work" -d 0.1
+	check_error 1 'CAP_(BPF|PERFMON|SYS_ADMIN)|root' "count as nobody"
+	[[ ! -s out ]] || fail "stdout: $(<out)"
+}
+
+@test "no privilege: the command is not run" {
+	chmod 777 "$TMP"
+	as_nobody count "$FIXTURES/calls:work" -- touch "$TMP/ran"
+	assert_eq status 1 "$status"
+	[[ ! -e ran ]] || fail "the command ran"
+}
+
+@test "kernel functions where the kernel has none of the ways: one sentence" {
+	[[ $(doctor_rung "kernel functions") == null ]] || skip "kernel functions can be probed here"
+	fs_error 1 "kprobe.*doctor" count vfs_read -d 0.1
+	fs_error 1 "doctor" count --via fentry vfs_read -d 0.1
+}
+
+@test "after an error nothing of the command is left running" {
+	fs_error 1 "wrok" count "$FIXTURES/calls:wrok" -- sleep 987654
+	! pgrep -f 'sleep 98765[4]' || fail "the command was left"
+}

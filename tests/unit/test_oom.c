@@ -1,0 +1,532 @@
+/* Memory running out, at every place where it can: the n-th allocation of a job fails, for n = 0,
+ * 1, 2, ... up to as many as the job makes. It must then say so in words, with ENOMEM and nothing
+ * else (a missing function is not what is missing), or get to the very same result another way; and
+ * it must leave neither memory (the leak checker looks at exit) nor descriptors behind. The
+ * allocator is wrapped by the linker (UNIT_WRAP in mk/test.mk). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/loop.h"
+#include "base/opt.h"
+#include "model/profile.h"
+#include "probe/kind.h"
+#include "sink/sink.h"
+#include "sym/libs.h"
+#include "sym/tracefs.h"
+#include "sym_fixtures.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+char *__real_strdup(const char *s);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+char *__wrap_strdup(const char *s);
+
+static long asked;	      /* allocations so far */
+static long fatal = LONG_MAX; /* the one that fails */
+
+static bool denied(void)
+{
+	if (asked++ != fatal)
+		return false;
+	errno = ENOMEM;
+	return true;
+}
+
+void *__wrap_malloc(size_t n)
+{
+	return denied() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return denied() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *p, size_t n)
+{
+	return denied() ? NULL : __real_realloc(p, n);
+}
+
+char *__wrap_strdup(const char *s)
+{
+	return denied() ? NULL : __real_strdup(s);
+}
+
+static int open_fds(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	int n = 0;
+
+	assert_non_null(d);
+	while (readdir(d))
+		n++;
+	closedir(d);
+	return n;
+}
+
+static uint64_t result; /* a digest of what the job found */
+
+static void found(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	while (n--)
+		result = (result ^ *p++) * 0x100000001b3u;
+}
+
+static void found_text(const char *s)
+{
+	found(s ? s : "(none)", strlen(s ? s : "(none)") + 1);
+}
+
+/* Something that takes memory and gives it all back, whether it worked or not. */
+typedef int (*job_fn)(const void *arg, struct fsc_err *err);
+
+/* What it finds when it gets all it wants, and how often it asks for memory. */
+static long complete(job_fn job, const void *arg, uint64_t *ret)
+{
+	struct fsc_err err = {0};
+
+	asked = 0;
+	result = 0;
+	if (job(arg, &err))
+		fail_msg("with all the memory there is: %s", err.msg);
+	*ret = result;
+	return asked;
+}
+
+static void run_short_of(long n, job_fn job, const void *arg, uint64_t expected)
+{
+	struct fsc_err err = {0};
+	int fds = open_fds(), rc;
+
+	asked = 0;
+	result = 0;
+	fatal = n;
+	rc = job(arg, &err);
+	fatal = LONG_MAX;
+	assert_int_equal(open_fds(), fds);
+	if (!rc && result != expected)
+		fail_msg("allocation %ld of the job failed, and it calls another result success",
+			 n);
+	if (rc && (rc != -ENOMEM || err.code != ENOMEM || !err.msg[0]))
+		fail_msg("allocation %ld of the job failed, and it says %d '%s'", n, rc, err.msg);
+}
+
+/* Every request of a small job; the first, the last and some in between of a large one. */
+static void sweep(job_fn job, const void *arg, long samples)
+{
+	uint64_t expected, again;
+	long total = complete(job, arg, &expected), step = 1;
+
+	if (total > 2 * samples)
+		step = total / samples;
+	for (long n = 0; n < total; n += n < samples / 2 || n >= total - samples / 4 ? 1 : step)
+		run_short_of(n, job, arg, expected);
+	assert_int_equal(complete(job, arg, &again), total); /* and nothing was broken by it */
+	assert_true(again == expected);
+}
+
+/* ---- the jobs ---- */
+
+static int parse_spec(const void *text, struct fsc_err *err)
+{
+	struct fsc_spec s;
+	int rc = fsc_spec_parse(text, false, true, &s, err);
+
+	if (!rc)
+		fsc_spec_release(&s);
+	return rc;
+}
+
+static void specs(void **state)
+{
+	static const char *const texts[] = {
+	    "vfs_read",	     "k:ext4:f+0x12", "c:malloc",  "r:./x:ns::f*", "ns::f",   "main.c:42",
+	    "./x:main.c:42", "t:sched:*",     "t:sched_*", "u:c:p",	   "u:c:a:b", ":f",
+	    "/a\\:b:f",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		sweep(parse_spec, texts[i], 100);
+}
+
+static int parse_options(const void *arg, struct fsc_err *err)
+{
+	static const struct fsc_opt table[] = {{'p', "pid", FSC_OPT_LIST, 0, "PID", "", NULL}, {0}};
+	struct fsc_vec pids = FSC_VEC_INIT(const char *);
+	const struct fsc_opt_set sets[] = {{table, &pids}, {NULL, NULL}};
+	char *argv[] = {"x", "-p1", "-p2", "-p3", "-p4", "-p5", "-p6", "-p7", "-p8", "-p9", NULL};
+	int n, rc = fsc_opt_parse(sets, 10, argv, &n, err);
+
+	(void)arg;
+	fsc_vec_release(&pids);
+	return rc;
+}
+
+static void options(void **state)
+{
+	(void)state;
+	sweep(parse_options, NULL, 100);
+}
+
+static int no_event(struct fsc_loop *l, int n, void *arg, struct fsc_err *err)
+{
+	(void)l, (void)n, (void)arg, (void)err;
+	return 0;
+}
+
+static int watch(const void *arg, struct fsc_err *err)
+{
+	struct fsc_loop l;
+	int rc = fsc_loop_init(&l, err);
+
+	(void)arg;
+	for (int i = 0; !rc && i < 3; i++)
+		rc = fsc_loop_timer(&l, 100, true, no_event, NULL, err);
+	fsc_loop_release(&l);
+	return rc;
+}
+
+static void loops(void **state)
+{
+	(void)state;
+	sweep(watch, NULL, 100);
+}
+
+struct library {
+	const char *what;
+	struct fsc_libs_scope scope;
+};
+
+static int find_library(const void *arg, struct fsc_err *err)
+{
+	const struct library *l = arg;
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	int rc = fsc_libs_find(l->what, &l->scope, &files, err);
+
+	for (size_t i = 0; i < files.n; i++)
+		found_text(FSC_AT(struct fsc_libs_file, &files, i)->path);
+	fsc_libs_release(&files);
+	return rc;
+}
+
+static void libraries(void **state)
+{
+	const struct library all[] = {
+	    {"c", {0}},
+	    {"sh", {0}},
+	    {"c", {.pid = getpid()}},
+	    {"", {.pid = getpid()}},
+	    {"/bin/sh", {.pid = getpid()}},
+	    {"ver", {.command = fixture("prog-runpath")}},
+	    {"", {.command = fixture("prog-runpath")}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		sweep(find_library, &all[i], 100);
+}
+
+static int read_symbols(const void *path, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	const struct fsc_sym *syms;
+	size_t n = 0;
+	int rc = fsc_elf_open(path, "", &e, err);
+
+	if (!rc)
+		rc = fsc_elf_symbols(e, &syms, &n, err);
+	for (size_t i = 0; i < n; i++)
+		found_text(syms[i].name);
+	return rc;
+}
+
+static void symbols(void **state)
+{
+	(void)state;
+	sweep(read_symbols, fixture("libver.so"), 100);
+	sweep(read_symbols, fixture("libalias.so"), 100);
+	sweep(read_symbols, fixture("with-debugdata"), 100);
+	sweep(read_symbols, fixture("prog-static"), 60);
+}
+
+struct probe {
+	const char *text;
+	pid_t pid;
+	const char *command, *exclude;
+	bool regex;
+};
+
+static void found_targets(const struct fsc_targets *t)
+{
+	for (size_t i = 0; i < fsc_targets_count(t); i++) {
+		const struct fsc_target *at = fsc_targets_at(t, i);
+
+		found(&at->offset, sizeof(at->offset));
+		found(&at->row, sizeof(at->row));
+		found_text(at->aliases);
+		found_text(fsc_targets_row(t, at->row)->name);
+	}
+	found(&t->skipped.n, sizeof(t->skipped.n));
+}
+
+static int resolve_spec(const struct fsc_spec *s, const struct probe *p, struct fsc_err *err)
+{
+	struct fsc_pattern exclude;
+	struct fsc_scope scope = {.pids = &p->pid,
+				  .n_pids = p->pid != 0,
+				  .command = p->command,
+				  .regex = p->regex,
+				  .excludes = &exclude,
+				  .n_excludes = p->exclude != NULL};
+	struct fsc_targets t;
+	int rc = 0;
+
+	fsc_targets_init(&t);
+	if (p->exclude)
+		rc = fsc_pattern_init(&exclude, p->exclude, p->regex, err);
+	if (!rc)
+		rc = s->kind->resolve(s, &scope, &t, err);
+	if (!rc && !fsc_targets_count(&t))
+		rc = fsc_err_set(err, EIO, "success, and yet no place");
+	if (!rc)
+		found_targets(&t);
+	if (p->exclude)
+		fsc_pattern_release(&exclude);
+	fsc_targets_release(&t);
+	return rc;
+}
+
+static int resolve(const void *arg, struct fsc_err *err)
+{
+	const struct probe *p = arg;
+	struct fsc_spec s;
+	int rc = fsc_spec_parse(p->text, p->regex, p->pid || p->command, &s, err);
+
+	if (rc)
+		return rc;
+	rc = resolve_spec(&s, p, err);
+	fsc_spec_release(&s);
+	return rc;
+}
+
+/* One probe of a fixture: the library's path is put before the name. */
+static void resolve_in(const char *file, const char *prefix, const char *name, long samples)
+{
+	char text[600];
+	struct probe p = {.text = text};
+
+	snprintf(text, sizeof(text), "%s%s:%s", prefix, fixture(file), name);
+	sweep(resolve, &p, samples);
+}
+
+/* A C++ name of this program: oom_ns::work(int). */
+int mangled_work(int x) __asm__("_ZN6oom_ns4workEi");
+
+int mangled_work(int x)
+{
+	return x + 1;
+}
+
+static void user_functions(void **state)
+{
+	struct probe glob = {.text = "c:*mutex_lock", .exclude = "__GI_*"};
+	struct probe library = {.text = "stdc++:std::ios_base::Init::Init*"};
+	struct probe mangled = {.text = ":oom_ns::work", .pid = getpid()};
+	struct probe without = {.text = ":*_ns::work", .pid = getpid(), .exclude = "nothing"};
+	struct probe own = {.text = ":main", .pid = getpid()};
+	struct probe version = {.text = "c:memcpy@*"};
+
+	(void)state;
+	resolve_in("libver.so", "", "work*", 100);
+	resolve_in("libver.so", "r:", "plain+1", 100);
+	resolve_in("libalias.so", "", "fix_*", 100);
+	sweep(resolve, &glob, 24);
+	sweep(resolve, &library, 24);
+	sweep(resolve, &mangled, 200);
+	sweep(resolve, &without, 200);
+	sweep(resolve, &own, 24);
+	sweep(resolve, &version, 24);
+}
+
+static void lines(void **state)
+{
+	(void)state;
+	resolve_in("lines", "", "lines.c:8", 40);
+}
+
+static void usdt_probes(void **state)
+{
+	struct probe mapped = {.text = "u::*", .pid = getpid()};
+
+	(void)state;
+	resolve_in("usdt", "u:", "first", 100);
+	resolve_in("usdt", "u:", "fix:*", 100);
+	sweep(resolve, &mapped, 40);
+}
+
+static void tracepoints(void **state)
+{
+	struct probe one = {.text = "t:sched:sched_switch"},
+		     some = {.text = "t:syscalls:sys_enter_re*"};
+	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(NULL);
+
+	(void)state;
+	if (tracefs < 0)
+		skip();
+	sweep(resolve, &one, 24);
+	sweep(resolve, &some, 24);
+}
+
+static void kernel_functions(void **state)
+{
+	struct probe one = {.text = "vfs_read"}, some = {.text = "vfs_re*", .exclude = "*v"};
+	struct fsc_err err = {0};
+
+	(void)state;
+	if (resolve(&one, &err))
+		skip(); /* no kallsyms */
+	sweep(resolve, &one, 24);
+	sweep(resolve, &some, 8);
+}
+
+/* What is said about a probe that finds nothing must not be said when memory is out. */
+static int resolve_nothing(const void *arg, struct fsc_err *err)
+{
+	int rc = resolve(arg, err);
+
+	found_text(err->msg);
+	found_text(err->hint);
+	return rc == -ENOENT ? 0 : rc;
+}
+
+static void nothing_found(void **state)
+{
+	struct probe user = {.text = "c:no_such_function_at_all"}, lib = {.text = "libnosuch:f"};
+
+	(void)state;
+	sweep(resolve_nothing, &user, 24);
+	sweep(resolve_nothing, &lib, 24);
+}
+
+static const struct fsc_func funcs[] = {{"uprobe", "/b", "f, \x1b", "s"},
+					{"kprobe", "kernel", "g", NULL}};
+
+static struct fsc_profile make_profile(void)
+{
+	struct fsc_profile p = {.funcs = funcs,
+				.n_funcs = 2,
+				.by = FSC_BY_COMM | FSC_BY_CGROUP,
+				.counts = FSC_VEC_INIT(struct fsc_count)};
+
+	for (uint32_t i = 0; i < 100; i++) {
+		struct fsc_count *c = fsc_vec_push(&p.counts);
+
+		assert_non_null(c);
+		c->func = i & 1;
+		c->count = c->pid = i;
+		memcpy(c->comm, "a,\"b\"", 5);
+	}
+	return p;
+}
+
+static int subtract(const void *arg, struct fsc_err *err)
+{
+	struct fsc_profile d, none = {.counts = FSC_VEC_INIT(struct fsc_count)};
+	int rc = fsc_profile_subtract(arg, arg, true, &d, err);
+
+	if (rc)
+		return rc;
+	found(&d.counts.n, sizeof(d.counts.n));
+	fsc_profile_release(&d);
+	rc = fsc_profile_subtract(arg, &none, false, &d, err);
+	if (rc)
+		return rc;
+	found(&d.counts.n, sizeof(d.counts.n));
+	fsc_profile_release(&d);
+	return 0;
+}
+
+static void differences(void **state)
+{
+	struct fsc_profile p = make_profile();
+
+	(void)state;
+	sweep(subtract, &p, 100);
+	fsc_profile_release(&p);
+}
+
+struct output {
+	const struct fsc_sink_ops *ops;
+	const struct fsc_profile *profile;
+	FILE *to;
+	char **text;
+};
+
+static int write_all(const void *arg, struct fsc_err *err)
+{
+	static const struct fsc_refusal refused = {"f", "busy"};
+	static const struct fsc_summary sum = {
+	    .lost = {{"keys_full", 1}}, .refused = &refused, .n_refused = 1};
+	const struct output *o = arg;
+	struct fsc_sink s = {.ops = o->ops, .out = o->to, .side = o->to, .width = 40};
+	int rc;
+
+	rewind(o->to);
+	rc = fsc_sink_profile(&s, o->profile, err);
+	if (!rc)
+		rc = fsc_sink_summary(&s, &sum, err);
+	if (!rc)
+		found(*o->text, (size_t)ftell(o->to));
+	return rc;
+}
+
+static void sinks(void **state)
+{
+	struct fsc_profile p = make_profile();
+	size_t size = 0;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(to);
+	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
+		struct output o = {*ops, &p, to, &text};
+
+		sweep(write_all, &o, 100);
+	}
+	fclose(to);
+	free(text);
+	fsc_profile_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(specs),	     cmocka_unit_test(options),
+	    cmocka_unit_test(loops),	     cmocka_unit_test(libraries),
+	    cmocka_unit_test(symbols),	     cmocka_unit_test(user_functions),
+	    cmocka_unit_test(lines),	     cmocka_unit_test(usdt_probes),
+	    cmocka_unit_test(tracepoints),   cmocka_unit_test(kernel_functions),
+	    cmocka_unit_test(nothing_found), cmocka_unit_test(differences),
+	    cmocka_unit_test(sinks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
