@@ -4,7 +4,8 @@
  *   stopwatch MARK COMMAND ARGS...     MARK is looked for in what the command writes to stdout, stderr
  *                                      or descriptor 3
  *
- * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed too. */
+ * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed too. With
+ * STOPWATCH_DROP the tracer is killed once it is armed and not waited for: some take minutes to go. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -81,6 +82,11 @@ int main(int argc, char **argv)
 	if (then && system(then))
 		return 1;
 	stop = now_ms();
+	if (getenv("STOPWATCH_DROP")) {
+		kill(pid, SIGKILL);
+		printf("%.3f - -\n", armed - start);
+		return 0;
+	}
 	kill(pid, SIGINT);
 	while (wait4(pid, &status, 0, &ru) < 0 && errno == EINTR)
 		;

@@ -76,10 +76,17 @@ static __always_inline int same_comm(void)
 	return 1;
 }
 
+static __always_inline int is_self(void)
+{
+	return pid_tgid() >> 32 == cfg.self_tgid;
+}
+
 static __always_inline int wanted(void)
 {
 	__u32 id;
 
+	if (!(cfg.only & (FSC_ONLY_TGID | FSC_ONLY_TGIDS | FSC_ONLY_TIDS)) && is_self())
+		return 0;
 	if (cfg.only & FSC_ONLY_TGID && pid_tgid() >> 32 != cfg.tgid)
 		return 0;
 	if (cfg.only & FSC_ONLY_TGIDS) {
@@ -116,7 +123,7 @@ static __always_inline void count_keyed(__u32 row)
 		key.pid = pid_tgid() >> 32;
 	if (cfg.by & FSC_BY_TID)
 		key.tid = (__u32)pid_tgid();
-	if (cfg.by & FSC_BY_CPU)
+	if (cfg.by & FSC_BY_CPU && row != cfg.calibrate_row)
 		key.cpu = bpf_get_smp_processor_id();
 	if (cfg.by & FSC_BY_CGROUP)
 		key.cgroup = bpf_get_current_cgroup_id();
@@ -145,8 +152,7 @@ static __always_inline int on_hit(__u32 row)
 	__u32 slot = bpf_get_smp_processor_id() * cfg.stride + row;
 	__u64 *n;
 
-	if (row != cfg.calibrate_row &&
-	    (!wanted() || (cfg.self_tgid && pid_tgid() >> 32 == cfg.self_tgid)))
+	if (row == cfg.calibrate_row ? !is_self() : !wanted())
 		return 0;
 	n = bpf_map_lookup_elem(&counts, &slot);
 	if (n)

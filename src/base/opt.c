@@ -141,7 +141,7 @@ static int unknown(const struct flat *f, const char *arg, int letter, struct fsc
 static int find(const struct flat *f, int id)
 {
 	if (id >= FIRST_ID)
-		return id - FIRST_ID;
+		return id - FIRST_ID < f->n ? id - FIRST_ID : -1;
 	for (int i = 0; i < f->n; i++)
 		if (f->opt[i]->letter == id)
 			return i;
@@ -166,6 +166,8 @@ int fsc_opt_parse(const struct fsc_opt_set *sets, int argc, char **argv, int *re
 					     i < 0 ? "an argument" : f.opt[i]->arg);
 		}
 		i = find(&f, id);
+		if (i < 0)
+			return unknown(&f, argv[optind - 1], id, err);
 		rc = set_value(f.opt[i], f.values[i], optarg, err);
 		if (rc)
 			return rc;

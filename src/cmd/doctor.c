@@ -54,11 +54,11 @@ static void finding(struct report *r, bool ok, const char *name, const char *det
 		fsc_buf_puts(&r->b, "}\n");
 		return;
 	}
-	fsc_buf_printf(&r->b, "  %-3s  %-18s  ", ok ? "yes" : "no", name);
+	fsc_buf_printf(&r->b, "  %-3s  %-19s  ", ok ? "yes" : "no", name);
 	fsc_fmt_term(&r->b, detail);
 	fsc_buf_putc(&r->b, '\n');
 	if (!ok && advice)
-		fsc_buf_printf(&r->b, "%27s-> %s\n", "", advice);
+		fsc_buf_printf(&r->b, "%28s-> %s\n", "", advice);
 }
 
 static void read_line(const char *path, char *buf, size_t size)

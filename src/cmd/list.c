@@ -19,16 +19,22 @@ static const struct fsc_opt list_opts[] = {
     {0},
 };
 
-static uint64_t shown_offset(const struct fsc_target *t)
+/* Where the place is: an address of the kernel, an offset in a file, the number of an event. */
+static void add_where(const struct fsc_target *t, struct fsc_buf *b)
 {
-	return t->site == FSC_SITE_KERNEL ? t->addr + t->offset
-	       : t->site == FSC_SITE_USER ? t->offset
-					  : (uint64_t)t->event_id;
+	if (t->site == FSC_SITE_TRACEPOINT)
+		fsc_buf_printf(b, "%d", t->event_id);
+	else
+		fsc_buf_printf(b, "%#llx", (unsigned long long)(t->addr + t->offset));
 }
 
 static void add_text(const struct fsc_target *t, const struct fsc_target_row *r, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, "%-10s  %#-12llx  ", r->kind, (unsigned long long)shown_offset(t));
+	struct fsc_buf where = {0};
+
+	add_where(t, &where);
+	fsc_buf_printf(b, "%-10s  %-18s  ", r->kind, fsc_buf_str(&where));
+	fsc_buf_release(&where);
 	fsc_fmt_term(b, r->binary);
 	fsc_buf_putc(b, ':');
 	fsc_fmt_term(b, r->symbol ? r->symbol : r->name);
@@ -57,9 +63,20 @@ static void add_json(const struct fsc_target *t, const struct fsc_target_row *r,
 		fsc_buf_puts(b, ",\"aliases\":");
 		fsc_fmt_json(b, t->aliases);
 	}
-	fsc_buf_printf(b, ",\"%s\":%llu,\"nop5\":%s}\n",
-		       t->site == FSC_SITE_TRACEPOINT ? "event_id" : "offset",
-		       (unsigned long long)shown_offset(t), t->nop5 ? "true" : "false");
+	/* An address needs more bits than a JSON number keeps: a string. */
+	if (t->site == FSC_SITE_KERNEL) {
+		fsc_buf_puts(b, ",\"address\":\"");
+		add_where(t, b);
+		fsc_buf_puts(b, "\"}\n");
+		return;
+	}
+	fsc_buf_puts(b, t->site == FSC_SITE_USER ? ",\"offset\":" : ",\"event_id\":");
+	fsc_buf_printf(b, "%llu",
+		       t->site == FSC_SITE_USER ? (unsigned long long)t->offset
+						: (unsigned long long)t->event_id);
+	if (t->site == FSC_SITE_USER)
+		fsc_buf_printf(b, ",\"nop5\":%s", t->nop5 ? "true" : "false");
+	fsc_buf_puts(b, "}\n");
 }
 
 static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
@@ -68,7 +85,8 @@ static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
 	int rc = 0;
 
 	if (!format)
-		fsc_buf_puts(&b, "KIND        OFFSET        BINARY:SYMBOL  DEMANGLED  = ALIASES\n");
+		fsc_buf_puts(
+		    &b, "KIND        WHERE               BINARY:SYMBOL  DEMANGLED  = ALIASES\n");
 	for (size_t i = 0; i < fsc_targets_count(t); i++) {
 		const struct fsc_target *at = fsc_targets_at(t, i);
 

@@ -339,10 +339,16 @@ static int report(struct run *r, struct fsc_err *err)
 
 static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
+	struct run *r = arg;
+	double ran = (double)(fsc_clock_mono() - r->start_ns) / 1e9;
+
 	(void)loop;
 	(void)n;
-	cpu_used(arg);
-	return report(arg, err);
+	cpu_used(r);
+	/* The last stretch is reported at the end, not twice. */
+	if (r->o->duration > 0 && ran > r->o->duration - r->o->interval / 100)
+		return 0;
+	return report(r, err);
 }
 
 /* Keeps the last CPU time of processes that may be gone when we ask. */

@@ -89,26 +89,11 @@ static int attach_file(struct fsc_session *s, uint32_t file, bool ret, pid_t pid
 	return rc;
 }
 
-/* Whether user places go into multi links. */
-static int choose(struct fsc_session *s, bool by_pid, struct fsc_err *err)
-{
-	int prog = bpf_program__fd(s->skel->progs.uprobe_multi_entry);
-
-	s->user_multi = s->opts.via != FSC_VIA_SINGLE && fsc_sys_knows_uprobes(prog) &&
-			(!by_pid || fsc_sys_knows_uprobes_pid(prog));
-	if (s->user_multi || s->opts.via != FSC_VIA_MULTI)
-		return 0;
-	return fsc_err_set(err, ENOTSUP,
-			   "this kernel cannot link many uprobes at once%s; leave --via "
-			   "out, or see: funcscope doctor",
-			   by_pid ? " for one process" : "");
-}
-
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
 	bool by_pid = s->opts.n_pids && !s->opts.follow;
 	size_t n_pids = by_pid ? s->opts.n_pids : 1;
-	int rc = s->targets->files.n ? choose(s, by_pid, err) : 0;
+	int rc = 0;
 
 	for (uint32_t f = 0; f < s->targets->files.n; f++)
 		for (size_t p = 0; p < n_pids; p++)

@@ -114,6 +114,8 @@ static int link_class(struct fsc_session *s, enum fsc_cost what)
 		return link_user(s, fsc_self_stepped, false);
 	case FSC_COST_USER_RETURN:
 		return link_user(s, fsc_self_ordinary, true);
+	case FSC_COST_USER_RETURN_STEPPED:
+		return link_user(s, fsc_self_stepped, true);
 	case FSC_COST_USER_FAST:
 		return link_user(s, fsc_self_nop5, false);
 	case FSC_COST_KERNEL:
@@ -136,6 +138,7 @@ static void (*stimulus(enum fsc_cost what))(void)
 	case FSC_COST_USER_RETURN:
 		return fsc_self_ordinary;
 	case FSC_COST_USER_STEPPED:
+	case FSC_COST_USER_RETURN_STEPPED:
 		return fsc_self_stepped;
 	case FSC_COST_USER_FAST:
 		return fsc_self_nop5;
@@ -190,7 +193,7 @@ enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *
 	if (t->site == FSC_SITE_KERNEL)
 		return t->ret ? FSC_COST_KERNEL_RETURN : FSC_COST_KERNEL;
 	if (t->ret)
-		return FSC_COST_USER_RETURN;
+		return t->stepped ? FSC_COST_USER_RETURN_STEPPED : FSC_COST_USER_RETURN;
 	if (fsc_attach_fast(s, t) && fsc_feature_works(FSC_FEATURE_FAST_UPROBE))
 		return FSC_COST_USER_FAST;
 	return t->stepped ? FSC_COST_USER_STEPPED : FSC_COST_USER;

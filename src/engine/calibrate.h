@@ -10,6 +10,7 @@ enum fsc_cost {
 	FSC_COST_USER,
 	FSC_COST_USER_STEPPED, /* the probed instruction is single-stepped */
 	FSC_COST_USER_RETURN,
+	FSC_COST_USER_RETURN_STEPPED,
 	FSC_COST_USER_FAST, /* on a 5-byte nop that the kernel optimises */
 	FSC_COST_KERNEL,
 	FSC_COST_KERNEL_RETURN,

@@ -97,6 +97,15 @@ static int try_uprobe_multi(char *why, unsigned n)
 	return link < 0 ? no(why, n, link, "linking many uprobes at once (Linux 6.6)") : 0;
 }
 
+bool fsc_feature_uprobe_multi_quick(bool by_pid)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
+
+	return prog >= 0 && fsc_sys_knows_uprobes(prog) &&
+	       (!by_pid || fsc_sys_knows_uprobes_pid(prog));
+}
+
 static int try_uprobe_multi_pid(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
@@ -345,7 +354,7 @@ const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
 				 "every hit of a user function costs a trap"},
     [FSC_FEATURE_FAST_UPROBE_FORK] = {"fast uprobe, fork", "using them without being asked",
 				      try_fast_fork,
-				      "probes go behind the nop unless --fast-uprobes is given"},
+				      "probes go behind a 5-byte nop; --fast-uprobes overrides"},
     [FSC_FEATURE_RAW_TRACEPOINT] = {"raw tracepoint", "tracepoints that come off at once",
 				    try_raw_tracepoint, "one perf event each is used instead"},
     [FSC_FEATURE_TRACEPOINT] = {"tracepoint", "kernel tracepoints, --follow", try_tracepoint,

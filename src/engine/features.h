@@ -38,6 +38,10 @@ extern const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX];
  * children. */
 int fsc_feature_try(enum fsc_feature f, const char **why);
 
+/* Whether many user functions can go into one link (by_pid: limited to a process), asked without
+ * attaching: good for the way to a quick start. */
+bool fsc_feature_uprobe_multi_quick(bool by_pid);
+
 static inline bool fsc_feature_works(enum fsc_feature f)
 {
 	return fsc_feature_try(f, NULL) == 0;

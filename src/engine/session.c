@@ -91,8 +91,7 @@ static int configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
 	cfg->stride = (cfg->calibrate_row + 1 + 7) & ~7u;
 	configure_pidns(cfg);
-	if (!o->n_pids && !o->n_tids)
-		cfg->self_tgid = (uint32_t)getpid();
+	cfg->self_tgid = (uint32_t)getpid();
 	if (o->n_tids)
 		cfg->only |= FSC_ONLY_TIDS;
 	else if (o->n_pids == 1 && !o->follow)
@@ -113,14 +112,21 @@ static int configure(struct fsc_session *s, struct fsc_err *err)
 
 /* ---- choosing programs ---- */
 
-/* User functions need one program or the other, and which is seen only once one of them is loaded:
- * both. */
-static void choose_user(struct fsc_session *s)
+static int choose_user(struct fsc_session *s, struct fsc_err *err)
 {
-	bpf_program__set_autoload(s->skel->progs.uprobe_multi_entry, s->opts.via != FSC_VIA_SINGLE);
-	bpf_program__set_autoload(s->skel->progs.generic_entry, s->opts.via != FSC_VIA_MULTI);
+	bool by_pid = s->opts.n_pids && !s->opts.follow;
+
+	s->user_multi = s->opts.via != FSC_VIA_SINGLE && fsc_feature_uprobe_multi_quick(by_pid);
+	if (!s->user_multi && s->opts.via == FSC_VIA_MULTI)
+		return fsc_err_set(err, ENOTSUP,
+				   "this kernel cannot link many uprobes at once%s; leave "
+				   "--via out, or see: funcscope doctor",
+				   by_pid ? " for one process" : "");
+	bpf_program__set_autoload(
+	    s->user_multi ? s->skel->progs.uprobe_multi_entry : s->skel->progs.generic_entry, true);
 	s->fast = s->opts.fast_uprobes ||
 		  (any_nop(s->targets) && fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK));
+	return 0;
 }
 
 static void choose_kernel(struct fsc_session *s)
@@ -138,14 +144,16 @@ static void choose_tracepoints(struct fsc_session *s)
 	bpf_program__set_autoload(s->skel->progs.syscall_exit, true);
 }
 
-static void choose_programs(struct fsc_session *s)
+static int choose_programs(struct fsc_session *s, struct fsc_err *err)
 {
+	int rc = 0;
+
 	bpf_program__set_expected_attach_type(s->skel->progs.uprobe_multi_entry,
 					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(s->skel->progs.kprobe_multi_entry,
 					      (enum bpf_attach_type)FSC_ATTACH_KPROBE_MULTI);
 	if (count_sites(s->targets, FSC_SITE_USER))
-		choose_user(s);
+		rc = choose_user(s, err);
 	if (count_sites(s->targets, FSC_SITE_KERNEL))
 		choose_kernel(s);
 	if (count_sites(s->targets, FSC_SITE_TRACEPOINT))
@@ -154,6 +162,7 @@ static void choose_programs(struct fsc_session *s)
 		bpf_program__set_autoload(s->skel->progs.follow_fork, true);
 		bpf_program__set_autoload(s->skel->progs.follow_exit, true);
 	}
+	return rc;
 }
 
 /* ---- loading ---- */
@@ -170,7 +179,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 				   s->cfg.calibrate_row, s->n_cpus);
 	bpf_map__set_max_entries(s->skel->maps.counts, (uint32_t)slots);
 	if (o->by)
-		bpf_map__set_max_entries(s->skel->maps.keyed, o->max_keys);
+		bpf_map__set_max_entries(s->skel->maps.keyed, o->max_keys + 1); /* + calibration */
 	bpf_map__set_max_entries(s->skel->maps.tasks, o->follow ? 65536
 						      : tasks	? (uint32_t)tasks
 								: 1);
@@ -257,8 +266,9 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 	rc = configure(s, err);
 	if (rc)
 		return rc;
-	choose_programs(s);
-	rc = size_maps(s, err);
+	rc = choose_programs(s, err);
+	if (!rc)
+		rc = size_maps(s, err);
 	if (!rc)
 		rc = load(s, err);
 	if (!rc)

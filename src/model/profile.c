@@ -126,19 +126,23 @@ static int cmp(const void *pa, const void *pb, void *arg)
 	return o->reverse ? -r : r;
 }
 
+static void sort(struct fsc_profile *p, enum fsc_sort by, bool reverse)
+{
+	struct order o = {p, by, reverse};
+
+	qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
+}
+
 void fsc_profile_sort(struct fsc_profile *p, enum fsc_sort by, bool reverse, size_t top)
 {
-	struct order o = {p, by, false};
-
 	if (!p->counts.n)
 		return;
-	/* The top rows are the top ones whichever way they are then shown. */
-	qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
-	if (top && top < p->counts.n)
+	/* The top rows are those with most calls, in whichever order they are then shown. */
+	if (top && top < p->counts.n) {
+		sort(p, FSC_SORT_COUNT, false);
 		p->counts.n = top;
-	o.reverse = reverse;
-	if (reverse)
-		qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
+	}
+	sort(p, by, reverse);
 }
 
 uint64_t fsc_profile_total(const struct fsc_profile *p)

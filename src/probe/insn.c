@@ -16,8 +16,7 @@ static size_t prefixes(const uint8_t *code, size_t n)
 	return i;
 }
 
-/* Bytes of ModRM, SIB and displacement for a memory or register operand. */
-static size_t operand(const uint8_t *p, size_t n)
+size_t fsc_insn_operand(const uint8_t *p, size_t n)
 {
 	uint8_t mod, rm;
 	size_t len = 1;
@@ -48,7 +47,7 @@ bool fsc_insn_nop5(const uint8_t *code, size_t n)
 		return at == 4;
 	if (at > 2 || code[at] != 0x0f || code[at + 1] != 0x1f)
 		return false;
-	return at + 2 + operand(code + at + 2, n - at - 2) == 5;
+	return at + 2 + fsc_insn_operand(code + at + 2, n - at - 2) == 5;
 }
 
 bool fsc_insn_emulated(const uint8_t *code, size_t n)
@@ -72,12 +71,13 @@ bool fsc_insn_refused(const uint8_t *code, size_t n)
 	    0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xd4, 0xd5, 0xd6, 0xe4,
 	    0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf1, 0xf4, 0xfa, 0xfb,
 	};
+	static const uint8_t bad_prefixes[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e};
 	size_t at = prefixes(code, n);
 
 	if (at >= n || fsc_insn_nop5(code, n))
 		return false;
 	for (size_t i = 0; i < at; i++)
-		if (memchr("\xf0\x26\x2e\x36\x3e", code[i], 5))
+		if (memchr(bad_prefixes, code[i], sizeof(bad_prefixes)))
 			return true;
 	return memchr(bad, code[at], sizeof(bad)) != NULL;
 }
@@ -117,5 +117,36 @@ void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
 	(void)e;
 	t->body = t->offset;
 	t->stepped = true;
+}
+#endif
+
+#ifdef __x86_64__
+bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
+		       uint64_t *after)
+{
+	uint64_t at = 0;
+
+	*before = *after = 0;
+	while (at < offset) {
+		uint8_t code[16];
+		size_t len = fsc_insn_length(code, fsc_elf_read(e, start + at, code, sizeof(code)));
+
+		if (!len)
+			return false;
+		*before = at;
+		at += len;
+	}
+	*after = at;
+	return at == offset;
+}
+#else
+bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
+		       uint64_t *after)
+{
+	(void)e;
+	(void)start;
+	*before = offset & ~3ull;
+	*after = *before + 4;
+	return offset % 4 == 0;
 }
 #endif

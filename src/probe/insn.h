@@ -18,6 +18,14 @@ bool fsc_insn_emulated(const uint8_t *code, size_t n);
 /* Whether it begins with an instruction that uprobes refuse: locked, with a segment prefix,
  * privileged, a breakpoint. The kernel itself says so only once a process has the file mapped. */
 bool fsc_insn_refused(const uint8_t *code, size_t n);
+/* Bytes of ModRM, SIB and displacement for a memory or register operand. */
+size_t fsc_insn_operand(const uint8_t *p, size_t n);
+/* Length of the x86-64 instruction the code begins with, 0 if it is not known. */
+size_t fsc_insn_length(const uint8_t *code, size_t n);
+/* Whether an instruction begins at `offset` behind a function's start (both in the file); if not,
+ * *before and *after (may be 0) are the nearest offsets where one does. */
+bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
+		       uint64_t *after);
 /* Fills t's nop5, body and stepped from the code at t->offset. */
 void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t);
 

@@ -29,6 +29,10 @@ static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *
 	}
 	if (!regex)
 		fsc_kind_split_offset(name, &spec->offset);
+	if (spec->offset && spec->kind->ret)
+		return fsc_err_usage(err,
+				     "'%s': a return belongs to a whole function, not to an offset",
+				     spec->text);
 	spec->function = strdup(name);
 	return spec->function ? 0 : fsc_err_nomem(err);
 }
@@ -86,6 +90,9 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 	fsc_err_set(err, ENOENT, "no kernel function matches '%s'%s%s", s->spec->function,
 		    s->spec->binary ? " in module " : "", s->spec->binary ? s->spec->binary : "");
 	fsc_nearest_text(&s->near, text, sizeof(text));
+	if (s->scope->n_pids || s->scope->command)
+		return fsc_err_hint(err, "a function of the program itself is written :%s",
+				    s->spec->function);
 	if (text[0])
 		return fsc_err_hint(err, "did you mean %s? (a user function is written LIBRARY:%s)",
 				    text, s->spec->function);

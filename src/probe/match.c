@@ -3,6 +3,7 @@
 #include "probe/match.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,17 +55,19 @@ static void find_literal(struct fsc_matcher *m)
 	}
 }
 
-static bool match_demangled(const struct fsc_matcher *m, const char *name)
+static int match_demangled(const struct fsc_matcher *m, const char *name)
 {
 	if (!fsc_demangle_is_mangled(name) || (m->literal[0] && !strstr(name, m->literal)))
-		return false;
+		return 0;
 	for (int params = 0; params <= 1; params++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(name, params);
 
 		if (d && fsc_pattern_match(&m->pattern, d))
-			return true;
+			return 1;
+		if (!d && errno == ENOMEM)
+			return -ENOMEM;
 	}
-	return false;
+	return 0;
 }
 
 static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
@@ -80,13 +83,14 @@ static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
 	return s->version_default && fsc_pattern_match(&m->pattern, full);
 }
 
-bool fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
+int fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
 {
 	/* Compilers move unlikely code out of line under a name of its own; it is no function. */
 	if (!fsc_pattern_exact(&m->pattern) && strstr(s->name, ".cold"))
-		return false;
-	return fsc_pattern_match(&m->pattern, s->name) || match_version(m, s) ||
-	       match_demangled(m, s->name);
+		return 0;
+	if (fsc_pattern_match(&m->pattern, s->name) || match_version(m, s))
+		return 1;
+	return match_demangled(m, s->name);
 }
 
 char *fsc_match_display(const struct fsc_sym *s)
@@ -94,6 +98,8 @@ char *fsc_match_display(const struct fsc_sym *s)
 	char full[400];
 	char *d = fsc_demangle(s->name, true);
 
+	if (!d && errno == ENOMEM)
+		return NULL;
 	if (d || s->version_default || !s->version)
 		return d ? d : strdup(s->name);
 	snprintf(full, sizeof(full), "%s@%s", s->name, s->version);

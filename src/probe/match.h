@@ -17,7 +17,8 @@ struct fsc_matcher {
 /* text must outlive the matcher. Fails on a broken regular expression (usage error). */
 int fsc_matcher_init(struct fsc_matcher *m, const char *text, bool regex, struct fsc_err *err);
 void fsc_matcher_release(struct fsc_matcher *m);
-bool fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s);
+/* 1 if the symbol matches, 0 if not, -ENOMEM. */
+int fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s);
 
 /* What people call the symbol: demangled, or with its version where it is not the default one. NULL
  * when memory is out. Caller frees. */

@@ -93,7 +93,7 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 
 	if (!copy)
 		return fsc_err_nomem(err);
-	strcpy(copy, text);
+	memcpy(copy, text, strlen(text) + 1);
 	if (!text[0])
 		return fsc_err_usage(err, "an empty probe names nothing; try 'vfs_*' or c:malloc");
 	s.text = strdup(text);

@@ -41,14 +41,19 @@ static bool split_line(char *text, unsigned *line)
 /* Puts what follows the binary into spec: a line, or a function with its offset. */
 static int parse_name(char *name, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
-	if (!regex && split_line(name, &spec->line)) {
-		spec->file = strdup(name);
-		return spec->file ? 0 : fsc_err_nomem(err);
-	}
-	if (!regex)
+	char **to = &spec->function;
+
+	if (!regex && split_line(name, &spec->line))
+		to = &spec->file;
+	else if (!regex)
 		fsc_kind_split_offset(name, &spec->offset);
-	spec->function = strdup(name);
-	return spec->function ? 0 : fsc_err_nomem(err);
+	if (spec->kind->ret && (spec->offset || spec->line))
+		return fsc_err_usage(err,
+				     "'%s': a return belongs to a whole function, not to an offset "
+				     "or line",
+				     spec->text);
+	*to = strdup(name);
+	return *to ? 0 : fsc_err_nomem(err);
 }
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
@@ -94,10 +99,8 @@ struct search {
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
-static bool excluded(const struct search *s, const char *name, const char *shown)
+static bool excluded(const struct search *s, const char *name, const char *shown, const char *bare)
 {
-	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(name, false);
-
 	return fsc_scope_excluded(s->scope, name) || fsc_scope_excluded(s->scope, shown) ||
 	       (bare && fsc_scope_excluded(s->scope, bare));
 }
@@ -115,8 +118,9 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
 	FSC_AUTO(fsc_freep) char *shown = fsc_match_display(sym);
+	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(sym->name, false);
 	FSC_AUTO(fsc_freep) char *label = NULL;
-	uint64_t off = s->spec->offset;
+	uint64_t off = s->spec->offset, before, after;
 	struct fsc_target t = {
 	    .site = FSC_SITE_USER,
 	    .ret = s->spec->kind->ret,
@@ -125,9 +129,9 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 	    .at_entry = !off,
 	};
 
-	if (!shown)
+	if (!shown || (!bare && errno == ENOMEM))
 		return fsc_err_nomem(err);
-	if (excluded(s, sym->name, shown)) {
+	if (excluded(s, sym->name, shown, bare)) {
 		s->excluded++;
 		return 0;
 	}
@@ -135,12 +139,18 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		return refuse(s, shown, "return probes crash Go programs", err);
 	if (sym->ifunc) {
 		s->ifuncs++;
-		return fsc_targets_skip(s->out, shown,
-					"indirect function: the loader picks the code", err);
+		return fsc_targets_skip(s->out, shown, "indirect function", err);
 	}
 	if (off && sym->size && off >= sym->size)
 		return fsc_err_usage(err, "'%s' is only %llu bytes long, so +%llu is outside it",
 				     shown, (unsigned long long)sym->size, (unsigned long long)off);
+	if (off && !fsc_insn_boundary(e, sym->offset, off, &before, &after))
+		return fsc_err_usage(
+		    err,
+		    "no instruction of '%s' begins at +%#llx, and a probe inside one "
+		    "would destroy it; the nearest are +%#llx and +%#llx",
+		    shown, (unsigned long long)off, (unsigned long long)before,
+		    (unsigned long long)after);
 	fsc_insn_inspect(e, &t);
 	if (t.refused)
 		return refuse(s, shown, "uprobes do not take its first instruction", err);
@@ -157,14 +167,19 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	size_t n;
 	int rc = fsc_elf_symbols(e, &syms, &n, err);
 
-	for (size_t i = 0; !rc && i < n; i++)
-		if (fsc_matcher_match(&s->m, &syms[i]))
-			rc = add_symbol(s, e, file, &syms[i], err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		int match = fsc_matcher_match(&s->m, &syms[i]);
+
+		if (match)
+			rc = match < 0 ? fsc_err_nomem(err) : add_symbol(s, e, file, &syms[i], err);
+	}
 	if (rc || s->found || s->excluded || s->ifuncs || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
 
+		if (!d && errno == ENOMEM)
+			return fsc_err_nomem(err);
 		fsc_nearest_offer(&s->near, d ? d : syms[i].name);
 	}
 	return 0;

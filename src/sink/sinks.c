@@ -119,9 +119,10 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	for (size_t i = 0; sum->via[i].name; i++)
 		fsc_buf_printf(b, "%s%s", i ? ", " : " by ", sum->via[i].name);
 	fsc_buf_printf(b, ", %zu refused", sum->n_refused);
-	if (sum->shifted)
-		fsc_buf_printf(b, "; %zu behind a 5-byte nop (--fast-uprobes)", sum->shifted);
 	fsc_buf_putc(b, '\n');
+	if (sum->shifted)
+		fsc_buf_printf(b, "%zu behind a 5-byte nop: --fast-uprobes would be cheaper\n",
+			       sum->shifted);
 	add_refused(sum, b);
 	add_cost(sum, b);
 }

@@ -242,7 +242,8 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
-	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n, .duration_s = duration_s};
+	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n,
+				.duration_s = duration_s};
 	int rc = list_refusals(l, &s, err);
 
 	if (rc)

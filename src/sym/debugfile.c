@@ -66,16 +66,25 @@ static size_t find_build_id(const char *notes, size_t size, size_t align, unsign
 	return 0;
 }
 
-/* By sections, not segments: a debug file keeps the segments but their offsets mean nothing. */
+/* By sections, not segments: a debug file keeps the segments but their offsets mean nothing. 0
+ * where there is none, with errno ENOMEM where memory is out. */
 static size_t build_id(const struct fsc_image *im, unsigned char *ret)
 {
+	errno = 0;
 	for (size_t i = 0; i < im->n_sh; i++) {
 		FSC_AUTO(fsc_freep) char *notes = NULL;
 		const Elf64_Shdr *sh = &im->sh[i];
 		size_t n;
+		int rc;
 
-		if (sh->sh_type != SHT_NOTE || sh->sh_size > 1 << 16 ||
-		    fsc_image_copy(im, sh->sh_offset, sh->sh_size, &notes, NULL))
+		if (sh->sh_type != SHT_NOTE || sh->sh_size > 1 << 16)
+			continue;
+		rc = fsc_image_copy(im, sh->sh_offset, sh->sh_size, &notes, NULL);
+		if (rc == -ENOMEM) {
+			errno = ENOMEM;
+			return 0;
+		}
+		if (rc)
 			continue;
 		n = find_build_id(notes, sh->sh_size, sh->sh_addralign == 8 ? 8 : 4, ret);
 		if (n)
@@ -84,20 +93,29 @@ static size_t build_id(const struct fsc_image *im, unsigned char *ret)
 	return 0;
 }
 
-/* Opens the debug file of that id below root; false if it is not there or not of that id. */
+/* Opens the debug file of that id below root; false if it is not there or not of that id, or memory
+ * is out (errno ENOMEM). */
 static bool open_below(const char *root, const unsigned char *id, size_t n, struct fsc_image *ret)
 {
 	unsigned char own[BUILD_ID_MAX];
 	FSC_AUTO(fsc_buf_release) struct fsc_buf path = {0};
+	int rc;
 
 	fsc_buf_printf(&path, "%s/usr/lib/debug/.build-id/%02x/", root, id[0]);
 	for (size_t i = 1; i < n; i++)
 		fsc_buf_printf(&path, "%02x", id[i]);
 	fsc_buf_puts(&path, ".debug");
-	if (fsc_buf_failed(&path) || fsc_image_open(ret, path.s, NULL))
+	rc = fsc_buf_failed(&path) ? -ENOMEM : fsc_image_open(ret, path.s, NULL);
+	errno = -rc;
+	if (rc)
 		return false;
 	if (build_id(ret, own) == n && !memcmp(own, id, n))
 		return true;
+	if (errno == ENOMEM) {
+		fsc_image_release(ret);
+		errno = ENOMEM;
+		return false;
+	}
 	fsc_log(FSC_LOG_WARN, "ignoring '%s': it belongs to another build", path.s);
 	fsc_image_release(ret);
 	return false;
@@ -108,14 +126,14 @@ const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e)
 	unsigned char id[BUILD_ID_MAX];
 	size_t n;
 
+	errno = 0;
 	if (e->debug_tried)
 		return e->has_debug ? &e->debug : NULL;
-	e->debug_tried = true;
 	n = build_id(&e->main, id);
-	if (!n)
-		return NULL;
-	e->has_debug = open_below(e->root, id, n, &e->debug) ||
-		       (e->root[0] && open_below("", id, n, &e->debug));
+	if (n)
+		e->has_debug = open_below(e->root, id, n, &e->debug) ||
+			       (e->root[0] && errno != ENOMEM && open_below("", id, n, &e->debug));
+	e->debug_tried = e->has_debug || errno != ENOMEM;
 	return e->has_debug ? &e->debug : NULL;
 }
 
@@ -137,7 +155,8 @@ static bool grow(lzma_stream *z, char **out, size_t *cap)
 	return true;
 }
 
-/* Unpacks one xz stream; NULL if it is broken, too big or memory is out. Caller frees. */
+/* Unpacks one xz stream; NULL if it is broken or too big, or memory is out (errno ENOMEM). Caller
+ * frees. */
 static char *unpack(const char *packed, size_t n, size_t *ret_n)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
@@ -147,8 +166,10 @@ static char *unpack(const char *packed, size_t n, size_t *ret_n)
 
 	if (!out || lzma_stream_decoder(&z, UNPACK_MEMORY_MAX, 0) != LZMA_OK) {
 		free(out);
+		errno = ENOMEM;
 		return NULL;
 	}
+	errno = 0;
 	z.next_in = (const uint8_t *)packed;
 	z.avail_in = n;
 	z.next_out = (uint8_t *)out;
@@ -161,6 +182,8 @@ static char *unpack(const char *packed, size_t n, size_t *ret_n)
 	if (rc == LZMA_STREAM_END)
 		return out;
 	free(out);
+	if (rc == LZMA_MEM_ERROR)
+		errno = ENOMEM;
 	return NULL;
 }
 
@@ -171,15 +194,23 @@ int fsc_elf_debugdata(const struct fsc_elf *e, struct fsc_image *ret)
 	FSC_AUTO(fsc_buf_release) struct fsc_buf name = {0};
 	char *plain = NULL;
 	size_t n;
+	int rc;
 
 	if (!sh)
 		return 0;
-	if (sh->sh_size <= UNPACKED_MAX &&
-	    !fsc_image_copy(&e->main, sh->sh_offset, sh->sh_size, &packed, NULL))
-		plain = unpack(packed, sh->sh_size, &n);
 	fsc_buf_printf(&name, "%s (.gnu_debugdata)", e->main.path);
-	if (plain && !fsc_image_from_mem(ret, fsc_buf_str(&name), plain, n, NULL))
+	rc = fsc_buf_failed(&name) ? -ENOMEM : sh->sh_size > UNPACKED_MAX ? -EFBIG : 0;
+	if (!rc)
+		rc = fsc_image_copy(&e->main, sh->sh_offset, sh->sh_size, &packed, NULL);
+	if (!rc) {
+		plain = unpack(packed, sh->sh_size, &n);
+		rc = plain ? fsc_image_from_mem(ret, fsc_buf_str(&name), plain, n, NULL)
+			   : -(errno == ENOMEM ? ENOMEM : EBADMSG);
+	}
+	if (!rc)
 		return 1;
+	if (rc == -ENOMEM)
+		return rc;
 	fsc_log(FSC_LOG_WARN, "ignoring .gnu_debugdata of '%s': it is damaged or too large",
 		e->main.path);
 	return 0;

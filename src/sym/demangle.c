@@ -3,6 +3,7 @@
  * both keep their state on the stack, so nothing stays behind. */
 #include "sym/demangle.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,11 +53,13 @@ char *fsc_demangle(const char *name, bool params)
 {
 	struct printer p = {0};
 
+	errno = 0;
 	if (!fsc_demangle_is_mangled(name) || strnlen(name, INPUT_MAX) == INPUT_MAX)
 		return NULL;
 	if (run(name, params ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS, &p) &&
 	    !fsc_buf_failed(&p.text) && p.text.n)
 		return p.text.s;
+	errno = fsc_buf_failed(&p.text) ? ENOMEM : 0;
 	fsc_buf_release(&p.text);
 	return NULL;
 }

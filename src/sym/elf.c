@@ -142,14 +142,17 @@ size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t 
 }
 
 /* The dynamic section's entries; how many. 0 for a static program or a broken section. */
-static size_t read_dynamic(const struct fsc_elf *e, Elf64_Dyn **ret)
+static size_t read_dynamic(struct fsc_elf *e, Elf64_Dyn **ret)
 {
 	char *table = NULL;
+	int rc;
 
 	for (size_t i = 0; i < e->n_ph; i++) {
 		if (e->ph[i].p_type != PT_DYNAMIC)
 			continue;
-		if (fsc_image_copy(&e->main, e->ph[i].p_offset, e->ph[i].p_filesz, &table, NULL))
+		rc = fsc_image_copy(&e->main, e->ph[i].p_offset, e->ph[i].p_filesz, &table, NULL);
+		e->dynamic_failed = rc == -ENOMEM;
+		if (rc)
 			return 0;
 		*ret = (Elf64_Dyn *)table;
 		return e->ph[i].p_filesz / sizeof(Elf64_Dyn);
@@ -173,6 +176,7 @@ static void take_names(struct fsc_elf *e, const Elf64_Dyn *dyn, size_t n, const 
 	size_t n_needed = 0;
 
 	e->needed = calloc(n + 1, sizeof(*e->needed));
+	e->dynamic_failed = !e->needed;
 	for (size_t i = 0; i < n && dyn[i].d_tag != DT_NULL; i++) {
 		uint64_t at = dyn[i].d_un.d_val;
 
@@ -190,19 +194,23 @@ static void read_needed(struct fsc_elf *e)
 {
 	FSC_AUTO(fsc_freep) Elf64_Dyn *dyn = NULL;
 	uint64_t offset, size;
-	char *strings;
+	char *strings = NULL;
 	size_t n;
+	int rc;
 
 	if (e->dynamic_read)
 		return;
 	e->dynamic_read = true;
 	n = read_dynamic(e, &dyn);
 	size = dynamic_value(dyn, n, DT_STRSZ);
-	if (!n || !fsc_elf_offset(e, dynamic_value(dyn, n, DT_STRTAB), false, &offset) ||
-	    fsc_image_copy(&e->main, offset, size, &strings, NULL) ||
-	    fsc_elf_keep(e, strings, NULL))
+	if (!n || !fsc_elf_offset(e, dynamic_value(dyn, n, DT_STRTAB), false, &offset))
 		return;
-	take_names(e, dyn, n, strings, size);
+	rc = fsc_image_copy(&e->main, offset, size, &strings, NULL);
+	if (!rc)
+		rc = fsc_elf_keep(e, strings, NULL);
+	e->dynamic_failed = rc == -ENOMEM;
+	if (!rc)
+		take_names(e, dyn, n, strings, size);
 }
 
 const char *const *fsc_elf_needed(struct fsc_elf *e)
@@ -210,6 +218,8 @@ const char *const *fsc_elf_needed(struct fsc_elf *e)
 	static const char *const none[] = {NULL};
 
 	read_needed(e);
+	if (e->dynamic_failed)
+		return NULL;
 	return e->needed ? e->needed : none;
 }
 

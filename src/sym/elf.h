@@ -62,7 +62,7 @@ size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t 
 int fsc_elf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **ret, size_t *ret_n,
 		 struct fsc_err *err);
 /* Whether the program needs these shared objects: DT_NEEDED names and DT_RUNPATH/DT_RPATH,
- * NULL-ended arrays owned by e. */
+ * NULL-ended arrays owned by e; NULL where memory is out. */
 const char *const *fsc_elf_needed(struct fsc_elf *e);
 const char *fsc_elf_runpath(struct fsc_elf *e);
 

@@ -50,6 +50,7 @@ struct fsc_elf {
 	struct fsc_vec syms;  /* struct fsc_sym */
 	struct fsc_vec usdts; /* struct fsc_usdt */
 	bool syms_read, usdts_read, dynamic_read;
+	bool dynamic_failed; /* memory was out */
 	const char **needed; /* names point into a blob */
 	const char *runpath;
 };
@@ -67,10 +68,11 @@ int fsc_note_next(const char *notes, size_t size, size_t align, size_t *pos, str
 
 /* e keeps blob and frees it at the end; on failure blob is freed at once. */
 int fsc_elf_keep(struct fsc_elf *e, char *blob, struct fsc_err *err);
-/* The separate debug file found by build id, opened once; NULL if there is none. */
+/* The separate debug file found by build id, opened once; NULL if there is none (errno 0)
+ * or memory is out (errno ENOMEM). */
 const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e);
 /* Unpacks .gnu_debugdata. 1: *ret is open and the caller releases it; 0: the file has none or it is
- * broken (then a warning was logged). */
+ * broken (then a warning was logged); -ENOMEM. */
 int fsc_elf_debugdata(const struct fsc_elf *e, struct fsc_image *ret);
 
 #endif

@@ -198,8 +198,11 @@ static int add_all(struct fsc_elf *e, struct fsc_err *err)
 	debug = fsc_elf_debug_file(e);
 	if (debug)
 		return add_table(e, debug, SHT_SYMTAB, err);
-	if (!fsc_elf_debugdata(e, &mini))
-		return 0;
+	if (errno == ENOMEM)
+		return fsc_err_nomem(err);
+	rc = fsc_elf_debugdata(e, &mini);
+	if (rc <= 0)
+		return rc ? fsc_err_nomem(err) : 0;
 	rc = add_table(e, &mini, SHT_SYMTAB, err);
 	fsc_image_release(&mini);
 	return rc;

@@ -172,9 +172,9 @@ static int section_counts(const struct fsc_image *im, uint64_t *ret_n, uint32_t 
 
 static int read_sections(struct fsc_image *im, struct fsc_err *err)
 {
-	char *table;
-	uint32_t names;
-	uint64_t n;
+	char *table = NULL;
+	uint32_t names = SHN_UNDEF;
+	uint64_t n = 0;
 	int rc;
 
 	if (!im->eh.e_shoff)
@@ -188,6 +188,7 @@ static int read_sections(struct fsc_image *im, struct fsc_err *err)
 		return rc;
 	im->sh = (Elf64_Shdr *)table;
 	im->n_sh = n;
+	/* NOLINTNEXTLINE(clang-analyzer-core.*): it does not see that fsc_image_copy() filled it */
 	if (names == SHN_UNDEF || names >= n || im->sh[names].sh_type != SHT_STRTAB)
 		return 0;
 	rc = fsc_image_copy(im, im->sh[names].sh_offset, im->sh[names].sh_size, &im->names, err);

@@ -55,6 +55,8 @@ int fsc_search_add(struct fsc_search *s, const char *name, struct fsc_err *err)
 	struct fsc_file_id *id;
 	struct stat st;
 
+	if (!path && errno == ENOMEM)
+		return fsc_err_nomem(err);
 	if (!path || !is_elf(path, &st) || was_seen(s, &st))
 		return 0;
 	id = fsc_vec_push(&s->seen);
@@ -113,7 +115,7 @@ int fsc_search_dir(struct fsc_search *s, const char *dir, struct fsc_err *err)
 	int rc;
 
 	if (!path)
-		return 0;
+		return errno == ENOMEM ? fsc_err_nomem(err) : 0;
 	rc = list_matches(s, path, dir, &names, err);
 	for (size_t i = 0; !rc && i < names.n; i++)
 		rc = fsc_search_add(s, *FSC_AT(char *, &names, i), err);
@@ -155,6 +157,8 @@ int fsc_search_path(struct fsc_search *s, const char *list, const char *origin, 
 		FSC_AUTO(fsc_buf_release) struct fsc_buf dir = {0};
 		int rc = expand(element, origin, &dir) ? fsc_search_dir(s, dir.s, err) : 0;
 
+		if (fsc_buf_failed(&dir))
+			rc = fsc_err_nomem(err);
 		if (rc)
 			return rc;
 	}
@@ -178,11 +182,14 @@ int fsc_search_system(struct fsc_search *s, struct fsc_err *err)
 	FSC_AUTO(fsc_freep) char *path = fsc_root_path(s->root, "/etc/ld.so.cache");
 	FSC_AUTO(fsc_freep) char *cache = NULL;
 	struct cache_walk w = {.s = s, .err = err};
-	size_t n, before = s->ret->n;
-	int rc = 0;
+	size_t n = 0, before = s->ret->n;
+	int rc = !path && errno == ENOMEM ? -ENOMEM : 0;
 
-	if (path && !fsc_slurp(AT_FDCWD, path, &cache, &n, NULL))
-		rc = fsc_ldcache_each(cache, n, visit, &w);
+	if (path)
+		rc = fsc_slurp(AT_FDCWD, path, &cache, &n, NULL);
+	if (rc == -ENOMEM)
+		return fsc_err_nomem(err);
+	rc = cache ? fsc_ldcache_each(cache, n, visit, &w) : 0;
 	if (rc || s->ret->n > before)
 		return rc;
 	return fsc_search_path(s, SYSTEM_DIRS, NULL, err);

@@ -120,16 +120,23 @@ char *fsc_libs_which(const char *command)
 	FSC_AUTO(fsc_freep) char *list = strdup(env && *env ? env : "/bin:/usr/bin");
 	char *dir, *rest = list;
 
-	if (strchr(command, '/'))
-		return is_program(command) ? strdup(command) : NULL;
-	while (list && *command && (dir = strsep(&rest, ":"))) {
+	if (!list)
+		return NULL;
+	if (strchr(command, '/') && is_program(command))
+		return strdup(command);
+	while (!strchr(command, '/') && *command && (dir = strsep(&rest, ":"))) {
 		struct fsc_buf path = {0};
 
 		fsc_buf_printf(&path, "%s/%s", *dir ? dir : ".", command);
-		if (!fsc_buf_failed(&path) && is_program(path.s))
+		if (fsc_buf_failed(&path)) {
+			errno = ENOMEM;
+			return NULL;
+		}
+		if (is_program(path.s))
 			return path.s;
 		fsc_buf_release(&path);
 	}
+	errno = ENOENT;
 	return NULL;
 }
 
@@ -195,6 +202,8 @@ static int find_program(const struct fsc_libs_scope *scope, struct fsc_vec *ret,
 		return fsc_err_usage(err, "no program is named, and no process or command given");
 	if (!scope->pid) {
 		path = fsc_libs_which(scope->command);
+		if (!path && errno == ENOMEM)
+			return fsc_err_nomem(err);
 		if (!path)
 			return fsc_err_set(err, ENOENT, "no program '%s'", scope->command);
 		return find_path(path, &(struct fsc_libs_scope){0}, ret, err);
@@ -277,16 +286,21 @@ static int search_command(struct fsc_search *s, const char *command, struct fsc_
 	size_t before = s->ret->n;
 	int rc;
 
+	if (!path && errno == ENOMEM)
+		return fsc_err_nomem(err);
 	if (!path)
 		return 0; /* whoever runs it will say so */
 	if (fsc_libname_match(base_name(path), s->what) || !strcmp(base_name(found), s->what))
 		return fsc_search_add(s, path, err);
-	if (fsc_elf_open(path, "", &program, NULL))
+	rc = fsc_elf_open(path, "", &program, NULL);
+	if (rc == -ENOMEM)
+		return fsc_err_nomem(err);
+	if (rc)
 		return 0; /* a script: its interpreter is looked for as any other program */
 	origin = strdup(path);
-	if (!origin)
-		return fsc_err_nomem(err);
 	s->only = fsc_elf_needed(program);
+	if (!origin || !s->only)
+		return fsc_err_nomem(err);
 	rc = search_loader(s, program, dirname(origin), err);
 	s->only = NULL;
 	if (rc || s->ret->n > before)
@@ -325,9 +339,13 @@ static int find_short(struct fsc_search *s, const struct fsc_libs_scope *scope, 
 		rc = fsc_search_system(s, err);
 	if (rc || s->ret->n > before)
 		return rc;
-	program = s->root[0] ? NULL : fsc_libs_which(s->what);
+	if (s->root[0])
+		return not_found(s, scope, err);
+	program = fsc_libs_which(s->what);
 	if (program)
 		return fsc_libs_push(s->ret, program, program, s->root, err);
+	if (errno == ENOMEM)
+		return fsc_err_nomem(err);
 	return not_found(s, scope, err);
 }
 

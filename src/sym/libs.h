@@ -37,7 +37,8 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 /* All files mapped executable by a process, the program first. */
 int fsc_libs_mapped(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_libs_release(struct fsc_vec *files);
-/* The full path of a command as execvp would find it, NULL if there is none. Caller frees. */
+/* The full path of a command as execvp would find it. Caller frees. NULL if there is none (errno
+ * ENOENT) or memory is out (ENOMEM). */
 char *fsc_libs_which(const char *command);
 
 /* Calls fn for each entry of an ld.so.cache image that fits this machine until it returns non-zero,

@@ -251,12 +251,16 @@ int fsc_elf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **
 		file += 2;
 	s.file = s.files.wanted = file;
 	s.image = has_lines(&e->main) ? &e->main : fsc_elf_debug_file(e);
+	if (!s.image && errno == ENOMEM)
+		return fsc_err_nomem(err);
 	if (!has_lines(s.image)) {
 		rc = fsc_err_set(err, ENODATA, "'%s' has no debug information", e->main.path);
 		fsc_err_hint(err, "compile it with -g, or install its debug package");
 		return rc;
 	}
 	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
+	if (fsc_buf_failed(&what))
+		return fsc_err_nomem(err);
 	rc = fsc_contain(run, &s, fsc_buf_str(&what), &offsets, err);
 	if (rc)
 		return rc;

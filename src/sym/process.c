@@ -155,15 +155,18 @@ int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 	}
 	/* From our root first: that path outlives the process, and is what maps shows of a chroot.
 	 * */
+	errno = 0;
 	path = known_path("", m, mapped);
-	if (!path && root[0])
+	if (!path && root[0] && errno != ENOMEM)
 		path = known_path(root, m, mapped);
+	if (!path && errno == ENOMEM)
+		return fsc_err_nomem(err);
 	if (!path && mapped && !access(link, R_OK))
 		path = strdup(link);
 	else if (!path && !mapped && !m->path[fsc_mapping_length(m)])
 		path = fsc_root_path(root, m->path); /* cannot be verified; better than nothing */
 	if (!path)
-		return 0;
+		return errno == ENOMEM ? fsc_err_nomem(err) : 0;
 	rc = fsc_libs_push(ret, path, m->path, root, err);
 	return rc ? rc : 1;
 }

@@ -30,7 +30,7 @@ struct fsc_config {
 	__u32 by;	     /* enum fsc_by; 0: by function alone */
 	__u32 only;	     /* enum fsc_only */
 	__u32 stride;	     /* counters of one CPU: rows, rounded up to a cache line */
-	__u32 calibrate_row; /* hits of this row pass every filter */
+	__u32 calibrate_row; /* a row for our own hits alone */
 	__u32 tgid;
 	__u32 cgroup_level;
 	__u64 cgroup_id;

@@ -6,8 +6,8 @@ teardown() { e2e_teardown; }
 
 @test "list: kind, binary, function, offset" {
 	fs_ok list -f json "$FIXTURES/nopie:*work"
-	assert_eq functions 'local_work work ' "$(jq -r .function out | sort | tr '\n' ' ')"
-	jq -e -s 'all(.type == "probe" and .kind == "uprobe" and (.binary | endswith("/nopie")) and .offset > 0)' out
+	assert_eq functions 'local_work work ' "$(values function | sort | tr '\n' ' ')"
+	assert_eq "of one kind and file" 2 "$(rows type=probe kind=uprobe "binary=$FIXTURES/nopie" | grep -c '"offset":[1-9]')"
 	fs_ok list "$FIXTURES/nopie:work"
 	assert_match header "$(head -n 1 out)" KIND
 	assert_match row "$(sed -n 2p out)" "^uprobe +0x[0-9a-f]+ +$FIXTURES/nopie:work$"
@@ -16,7 +16,7 @@ teardown() { e2e_teardown; }
 @test "list: the offset is the one in the file" {
 	need_command objdump
 	fs_ok list -f json "$FIXTURES/pie:work"
-	offset=$(jq .offset out)
+	offset=$(values offset)
 	code=$(dd if="$FIXTURES/pie" bs=1 skip="$offset" count=4 status=none | od -An -tx1 | tr -d ' \n')
 	want=$(objdump -d "$FIXTURES/pie" --disassemble=work | awk '/<work>:/ { getline; for (i = 2; $i ~ /^[0-9a-f]+$/; i++) printf "%s", $i }')
 	assert_eq "code there" "${want:0:2}" "${code:0:2}"
@@ -24,25 +24,25 @@ teardown() { e2e_teardown; }
 
 @test "list: demangled names beside the symbol" {
 	fs_ok list -f json "$FIXTURES/cxx:shop::open_door"
-	assert_eq function 'shop::open_door()' "$(jq -r .function out)"
-	assert_eq symbol _ZN4shop9open_doorEv "$(jq -r .symbol out)"
+	assert_eq function 'shop::open_door()' "$(values function)"
+	assert_eq symbol _ZN4shop9open_doorEv "$(values symbol)"
 	fs_ok list "$FIXTURES/rust:mycrate::beta"
 	assert_match row "$(sed -n 2p out)" '_ZN7mycrate4beta17h8e5d0f1c2b3a4697E +mycrate::beta'
 }
 
 @test "list: -x, -r, several probes, -p" {
 	fs_ok list -f json -x 'fix_v*' -x '*pick*' "$FIXTURES/libfix.so.1:fix_*"
-	assert_eq left 'fix_alias fix_implementation fix_imports fix_plain ' "$(jq -r .function out | sort | tr '\n' ' ')"
+	assert_eq left 'fix_alias fix_implementation fix_imports fix_plain ' "$(values function | sort | tr '\n' ' ')"
 	fs_ok list -f json -r "$FIXTURES/calls:^.*work\$" "$FIXTURES/recurse:^(even|odd)\$"
 	assert_eq lines 4 "$(wc -l <out)"
 	start_runner
 	fs_ok list -f json -p "$RUNNER" :work
-	assert_eq binary "$FIXTURES/runner" "$(jq -r .binary out)"
+	assert_eq binary "$FIXTURES/runner" "$(values binary)"
 }
 
 @test "list: tracepoints and USDT" {
 	fs_ok list -f json "u:$FIXTURES/usdt:*"
-	assert_eq "probes" 'fix:guarded fix:plain fix:twin fix:twin ' "$(jq -r .function out | sort | tr '\n' ' ')"
+	assert_eq "probes" 'fix:guarded fix:plain fix:twin fix:twin ' "$(values function | sort | tr '\n' ' ')"
 	need_tracepoints
 	fs_ok list -f json 't:syscalls:sys_enter_getp*'
 	assert_match getppid "$(<out)" '"function":"(syscalls:)?sys_enter_getppid"'
@@ -51,43 +51,43 @@ teardown() { e2e_teardown; }
 @test "list: kernel functions" {
 	[[ -r /proc/kallsyms ]] && grep -q ' vfs_read$' /proc/kallsyms || skip "no kallsyms here"
 	fs_ok list -f json vfs_read
-	assert_eq kernel kernel "$(jq -r .binary out)"
+	assert_eq kernel kernel "$(values binary)"
 	fs_ok list -f json 'vfs_*'
 	(($(wc -l <out) > 20)) || fail "only $(wc -l <out) lines"
 }
 
 @test "list: imports and data are no functions" {
 	fs_ok list -f json "$FIXTURES/usdt:*"
-	assert_eq "data" 0 "$(jq -r .function out | grep -c semaphore || true)"
-	assert_eq "imports" 0 "$(jq -r .function out | grep -c '^printf\|^puts' || true)"
+	assert_eq "data" 0 "$(values function | grep -c semaphore || true)"
+	assert_eq "imports" 0 "$(values function | grep -c '^printf\|^puts' || true)"
 }
 
 @test "list: nothing is attached, no privilege is needed for a file of one's own" {
 	as_nobody list -f json c:getppid
 	assert_eq status 0 "$status"
-	assert_eq function getppid "$(jq -r .function out)"
+	assert_eq function getppid "$(values function)"
 }
 
 @test "list: 5-byte nops are marked" {
 	need_fixture nop5forks
 	fs_ok list -f json "$FIXTURES/nop5forks:work" "$FIXTURES/calls:work"
-	assert_eq nop5 true "$(jq -r 'select(.binary | endswith("nop5forks")).nop5' out)"
-	assert_eq nop5 false "$(jq -r 'select(.binary | endswith("/calls")).nop5' out)"
+	assert_eq nop5 true "$(values nop5 "binary=$FIXTURES/nop5forks")"
+	assert_eq nop5 false "$(values nop5 "binary=$FIXTURES/calls")"
 }
 
 @test "doctor: every no has an advice, every rung is named" {
 	fs_ok doctor -f json
-	jq -e -s 'length > 10' out
-	assert_eq "no without advice" '' "$(jq -r 'select(.type == "check" and .ok == false and (.advice | not)).name' out)"
-	assert_eq rungs 'kernel functions tracepoints user functions ' "$(jq -r 'select(.type == "rung").for' out | sort | tr '\n' ' ')"
+	(($(rows | wc -l) > 10)) || fail "only $(rows | wc -l) lines"
+	assert_eq "no without advice" '' "$(rows type=check ok=false | grep -v '"advice":"[^"]' || true)"
+	assert_eq rungs 'kernel functions tracepoints user functions ' "$(values for | sort | tr '\n' ' ')"
 	for name in CAP_BPF CAP_PERFMON BTF bpf uprobe uprobe.multi kprobe.multi fentry kprobe tracepoint 'fast uprobe' 'perf events' 'no lockdown'; do
-		[[ -n $(jq -r --arg n "$name" 'select(.type == "check" and .name == $n).ok' out) ]] || fail "doctor does not speak of $name"
+		[[ -n $(values ok "name=$name") ]] || fail "doctor does not speak of $name"
 	done
 }
 
 @test "doctor: text" {
 	fs_ok doctor
-	assert_match kernel "$(head -n 1 out)" "^Linux $(uname -r)"
+	assert_eq kernel "Linux $(uname -r) on $(uname -m)" "$(head -n 1 out)"
 	assert_match rungs "$(<out)" 'user functions +uprobe'
 	no_control_bytes out
 }
@@ -104,17 +104,16 @@ teardown() { e2e_teardown; }
 	as_nobody doctor -f json
 	assert_eq "nothing can be probed" 1 "$status"
 	assert_eq "lines on stderr" 1 "$(wc -l <err)"
-	assert_eq CAP_BPF false "$(jq -r 'select(.type == "check" and .name == "CAP_BPF").ok' out)"
-	assert_eq CAP_PERFMON false "$(jq -r 'select(.type == "check" and .name == "CAP_PERFMON").ok' out)"
-	assert_match advice "$(jq -r 'select(.type == "check" and .name == "CAP_BPF").advice' out)" 'root|setcap'
+	assert_eq CAP_BPF false "$(values ok name=CAP_BPF)"
+	assert_eq CAP_PERFMON false "$(values ok name=CAP_PERFMON)"
+	assert_match advice "$(values advice name=CAP_BPF)" 'root|setcap'
 	as_nobody doctor
 	assert_match text "$(<out)" 'no +CAP_BPF'
 }
 
 @test "doctor: what only lacks privilege is not blamed on the kernel" {
 	as_nobody doctor -f json
-	blamed=$(jq -r 'select(.type == "check" and .ok == false and (.detail | test("not permitted|Permission denied")) and
-		(.advice | test("CONFIG_|Linux [0-9]"))).name' out)
+	blamed=$(rows ok=false | grep 'not permitted\|Permission denied' | grep '"advice":".*\(CONFIG_\|Linux [0-9]\)' || true)
 	assert_eq "blamed" '' "$blamed"
 }
 

@@ -48,18 +48,18 @@ counts_both() {
 
 @test "versions of one name are told apart" {
 	fs_json "$FIXTURES/libfix.so.1:fix_versioned" -- "$FIXTURES/usefix"
-	assert_eq "seen" 34 "$(summary .seen)"
+	assert_eq "seen" 34 "$(summary seen)"
 	assert_calls fix_versioned@FIX_1 11
 	assert_calls fix_versioned 23
 }
 
 @test "a version can be asked for" {
 	fs_json "$FIXTURES/libfix.so.1:fix_versioned@FIX_1" -- "$FIXTURES/usefix"
-	assert_eq "the old one" 11 "$(summary .seen)"
+	assert_eq "the old one" 11 "$(summary seen)"
 	fs_json "$FIXTURES/libfix.so.1:fix_versioned@@FIX_2" -- "$FIXTURES/usefix"
-	assert_eq "the default one" 23 "$(summary .seen)"
+	assert_eq "the default one" 23 "$(summary seen)"
 	fs_json "$FIXTURES/libfix.so.1:fix_versioned@FIX_2" -- "$FIXTURES/usefix"
-	assert_eq "the default one by one @" 23 "$(summary .seen)"
+	assert_eq "the default one by one @" 23 "$(summary seen)"
 }
 
 @test "a stripped library with versions" {
@@ -72,10 +72,10 @@ counts_both() {
 
 @test "aliases of one address attach once and count once" {
 	fs_json "$FIXTURES/libfix.so.1:fix_alias*" -- "$FIXTURES/usefix"
-	assert_eq seen 68 "$(summary .seen)"
-	assert_eq attached 1 "$(summary .attached)"
+	assert_eq seen 68 "$(summary seen)"
+	assert_eq attached 1 "$(summary attached)"
 	fs_json "$FIXTURES/libfix.so.1:fix_alias_too" -- "$FIXTURES/usefix"
-	assert_eq seen 68 "$(summary .seen)"
+	assert_eq seen 68 "$(summary seen)"
 	fs_ok list -f json "$FIXTURES/libfix.so.1:fix_alias*"
 	assert_eq "lines" 1 "$(wc -l <out)"
 	assert_match "both names" "$(<out)" 'fix_alias_too'
@@ -85,7 +85,7 @@ counts_both() {
 	fs_error 1 "no function of .*usefix matches 'fix_plain'" count "$FIXTURES/usefix:fix_plain" -- "$FIXTURES/usefix"
 	fs_error 1 "no function of .*libfix.so.1 matches 'getppid'" list "$FIXTURES/libfix.so.1:getppid"
 	fs_ok list -f json "$FIXTURES/usefix:*"
-	assert_eq "imports listed" 0 "$(jq -r .function out | grep -c '^fix_' || true)"
+	assert_eq "imports listed" 0 "$(values function | grep -c '^fix_' || true)"
 }
 
 @test "an indirect function is explained; its code can be counted" {
@@ -94,54 +94,54 @@ counts_both() {
 	assert_calls fix_implementation 43
 	fs_json "$FIXTURES/libfix.so.1:fix_p*" -- "$FIXTURES/usefix"
 	assert_calls fix_plain 47
-	assert_eq refused fix_picked "$(summary '.refused_functions[0].function')"
+	assert_match refused "$(summary refused_functions)" '"fix_picked"'
 }
 
 @test "C++: demangled names, without and with parameters" {
 	fs_json "$FIXTURES/cxx:shop::open_door" -- "$FIXTURES/cxx"
-	assert_eq open_door 13 "$(summary .seen)"
+	assert_eq open_door 13 "$(summary seen)"
 	fs_json "$FIXTURES/cxx:shop::sell" -- "$FIXTURES/cxx"
-	assert_eq "both overloads" 52 "$(summary .seen)"
+	assert_eq "both overloads" 52 "$(summary seen)"
 	fs_json "$FIXTURES/cxx:shop::sell(int)" -- "$FIXTURES/cxx"
-	assert_eq "one overload" 23 "$(summary .seen)"
+	assert_eq "one overload" 23 "$(summary seen)"
 	assert_calls 'shop::sell(int)' 23
 	fs_json "$FIXTURES/cxx:shop::Customer::*pay*" -- "$FIXTURES/cxx"
-	assert_eq "a method" 37 "$(summary .seen)"
+	assert_eq "a method" 37 "$(summary seen)"
 }
 
 @test "C++: templates, constructors, operators, exceptions" {
 	fs_json "$FIXTURES/cxx:*twice<*" -- "$FIXTURES/cxx"
-	assert_eq "both instances" 36 "$(summary .seen)"
+	assert_eq "both instances" 36 "$(summary seen)"
 	fs_json "$FIXTURES/cxx:*twice<double>*" -- "$FIXTURES/cxx"
-	assert_eq "one instance" 19 "$(summary .seen)"
+	assert_eq "one instance" 19 "$(summary seen)"
 	fs_json "$FIXTURES/cxx:shop::Customer::Customer" -- "$FIXTURES/cxx"
-	assert_eq "constructor" 31 "$(summary .seen)"
-	assert_eq "attached once" 1 "$(summary .attached)"
+	assert_eq "constructor" 31 "$(summary seen)"
+	assert_eq "attached once" 1 "$(summary attached)"
 	fs_json "$FIXTURES/cxx:shop::Customer::operator+=*" -- "$FIXTURES/cxx"
-	assert_eq "operator" 43 "$(summary .seen)"
+	assert_eq "operator" 43 "$(summary seen)"
 	fs_json "$FIXTURES/cxx:shop::refuse*" -- "$FIXTURES/cxx"
-	assert_eq "thrown" 41 "$(summary .seen)"
+	assert_eq "thrown" 41 "$(summary seen)"
 	refute_match "the program lived" "$(<err)" 'status|signal'
 }
 
 @test "a return probe on C++ code warns of exceptions" {
 	# the kernel's return trampoline stops the unwinder: a throw through it ends the program
 	fs_json "r:$FIXTURES/cxx:shop::open_door" -- "$FIXTURES/cxx"
-	assert_eq returns 13 "$(summary .seen)"
+	assert_eq returns 13 "$(summary seen)"
 	assert_match stderr "$(<err)" 'exception'
 }
 
 @test "C++: the mangled name works, too, and -x by either" {
 	fs_json "$FIXTURES/cxx:_ZN4shop9open_doorEv" -- "$FIXTURES/cxx"
 	assert_calls 'shop::open_door()' 13
-	assert_eq symbol _ZN4shop9open_doorEv "$(jq -r 'select(.type == "count").symbol' out)"
+	assert_eq symbol _ZN4shop9open_doorEv "$(values symbol)"
 	fs_json "$FIXTURES/cxx:shop::*" -x 'shop::Customer::*' -x '*twice*' -x '_ZN4shop6refuseEi' -- "$FIXTURES/cxx"
-	assert_eq "what is left" 65 "$(summary .seen)"
+	assert_eq "what is left" 65 "$(summary seen)"
 }
 
 @test "C++: a name of the command's own program" {
 	fs_json 'shop::open_door' -- "$FIXTURES/cxx"
-	assert_eq open_door 13 "$(summary .seen)"
+	assert_eq open_door 13 "$(summary seen)"
 }
 
 @test "Rust: both manglings, mangled and demangled" {
@@ -152,9 +152,9 @@ counts_both() {
 	fs_json "$FIXTURES/rust:mycrate::inner::*" -- "$FIXTURES/rust"
 	assert_calls mycrate::inner::gamma 59
 	fs_json "$FIXTURES/rust:_RNvCs4fqI2P2rA04_7mycrate5alpha" -- "$FIXTURES/rust"
-	assert_eq seen 53 "$(summary .seen)"
+	assert_eq seen 53 "$(summary seen)"
 	fs_json "$FIXTURES/rust:mycrate*" -- "$FIXTURES/rust"
-	assert_eq "all of them" 173 "$(summary .seen)"
+	assert_eq "all of them" 173 "$(summary seen)"
 }
 
 @test "a library by short name, from the loader cache" {
@@ -164,10 +164,10 @@ counts_both() {
 	ask go 1
 	ask go 1
 	finish
-	calls=$(calls_of fgets)
+	calls=$(calls function=fgets)
 	((calls == 3 || calls == 2)) || fail "three lines were read, fgets counted $calls times"
 	fs_ok list -f json c:getppid
-	assert_match binary "$(jq -r .binary out)" '/libc\.so\.6$'
+	assert_match binary "$(values binary)" '/libc\.so\.6$'
 	fs_ok list -f json libc:getppid libc.so.6:getppid
 	assert_eq "lines" 1 "$(wc -l <out)"
 }
@@ -177,14 +177,14 @@ counts_both() {
 	cp "$FIXTURES/bare/libfix.so.1" "$FIXTURES/usefix" lib/
 	start_runner env LD_PRELOAD="$TMP/lib/libfix.so.1" "$FIXTURES/runner"
 	fs_ok list -f json -p "$RUNNER" fix:fix_plain
-	assert_eq binary "$TMP/lib/libfix.so.1" "$(jq -r .binary out)"
+	assert_eq binary "$TMP/lib/libfix.so.1" "$(values binary)"
 	fs_error 1 "fix" list fix:fix_plain
 }
 
 @test "a program by name, from PATH" {
 	PATH=$FIXTURES:$PATH fs_json calls:work -- calls 101
 	assert_calls work 101
-	assert_eq binary "$FIXTURES/calls" "$(jq -r 'select(.type == "count").binary' out)"
+	assert_eq binary "$FIXTURES/calls" "$(values binary)"
 }
 
 @test "a program by relative path" {

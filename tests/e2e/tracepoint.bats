@@ -11,7 +11,7 @@ teardown() { e2e_teardown; }
 @test "a system call is counted exactly" {
 	fs_json t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 1009
 	assert_calls sys_enter_getppid 1009
-	assert_eq kind tracepoint "$(jq -r 'select(.type == "count").kind' out)"
+	assert_eq kind tracepoint "$(values kind)"
 }
 
 @test "its entries and its exits, long spelling" {
@@ -23,15 +23,15 @@ teardown() { e2e_teardown; }
 @test "all system calls at once" {
 	fs_json 't:syscalls:sys_enter_*' -- "$FIXTURES/syscalls" 211
 	assert_calls sys_enter_getppid 211
-	((211 <= $(calls_of sys_enter_read) && $(calls_of sys_enter_read) < 260)) || fail "$(calls_of sys_enter_read) reads"
+	((211 <= $(calls function=sys_enter_read) && $(calls function=sys_enter_read) < 260)) || fail "$(calls function=sys_enter_read) reads"
 	assert_calls sys_enter_prctl 1
-	((100 < $(summary .attached))) || fail "only $(summary .attached) attached"
-	assert_eq refused 0 "$(summary .refused)"
+	((100 < $(summary attached))) || fail "only $(summary attached) attached"
+	assert_eq refused 0 "$(summary refused)"
 }
 
 @test "by comm" {
 	fs_json --by comm t:syscalls:sys_enter_read -- "$FIXTURES/syscalls" 307
-	assert_eq reads 307 "$(calls_where '.comm == "fixcaller"')"
+	assert_eq reads 307 "$(calls comm=fixcaller)"
 }
 
 @test "-p: a running process only" {
@@ -60,7 +60,7 @@ teardown() { e2e_teardown; }
 	assert_calls sys_enter_getppid 101
 	assert_calls sys_exit_getppid none
 	fs_json -r 't:syscalls:sys_(enter|exit)_getppid$' -- "$FIXTURES/syscalls" 101
-	assert_eq seen 202 "$(summary .seen)"
+	assert_eq seen 202 "$(summary seen)"
 }
 
 @test "other tracepoints: a fork is a fork" {
@@ -70,8 +70,8 @@ teardown() { e2e_teardown; }
 
 @test "two probes that name one tracepoint attach once" {
 	fs_json t:syscalls:sys_enter_getppid 't:syscalls:sys_enter_getpp*' -- "$FIXTURES/syscalls" 101
-	assert_eq seen 101 "$(summary .seen)"
-	assert_eq attached 1 "$(summary .attached)"
+	assert_eq seen 101 "$(summary seen)"
+	assert_eq attached 1 "$(summary attached)"
 }
 
 @test "an unknown tracepoint answers with the nearest names" {

@@ -8,15 +8,15 @@ teardown() { e2e_teardown; }
 	for spelling in "u:$FIXTURES/usdt:plain" "u:$FIXTURES/usdt:fix:plain" "usdt:$FIXTURES/usdt:fix:plain"; do
 		fs_json "$spelling" -- "$FIXTURES/usdt" loose
 		assert_calls fix:plain 101
-		assert_eq kind usdt "$(jq -r 'select(.type == "count").kind' out)"
+		assert_eq kind usdt "$(values kind)"
 	done
 }
 
 @test "two sites of one probe count in one row" {
 	fs_json "u:$FIXTURES/usdt:twin" -- "$FIXTURES/usdt" loose
 	assert_calls fix:twin 204
-	assert_eq functions 1 "$(summary .functions)"
-	assert_eq places 2 "$(summary .attached)"
+	assert_eq functions 1 "$(summary functions)"
+	assert_eq places 2 "$(summary attached)"
 }
 
 @test "a semaphore is raised while counting" {
@@ -49,16 +49,16 @@ teardown() { e2e_teardown; }
 
 @test "globs, -x, the provider" {
 	fs_json "u:$FIXTURES/usdt:*" -- "$FIXTURES/usdt" 11
-	assert_eq seen 46 "$(summary .seen)"
+	assert_eq seen 46 "$(summary seen)"
 	fs_json "u:$FIXTURES/usdt:*" -x twin -- "$FIXTURES/usdt" 11
-	assert_eq seen 22 "$(summary .seen)"
+	assert_eq seen 22 "$(summary seen)"
 	fs_json "u:$FIXTURES/usdt:f?x:*" -x fix:guarded -- "$FIXTURES/usdt" loose
-	assert_eq seen 305 "$(summary .seen)"
+	assert_eq seen 305 "$(summary seen)"
 }
 
 @test "--via single" {
 	fs_json --via single "u:$FIXTURES/usdt:*" -- "$FIXTURES/usdt" 11
-	assert_eq seen 46 "$(summary .seen)"
+	assert_eq seen 46 "$(summary seen)"
 	assert_calls fix:guarded 11
 }
 

@@ -243,13 +243,17 @@ static void libraries(void **state)
 		sweep(find_library, &all[i], 100);
 }
 
+/* With separate debug files below the fixtures' own root. */
 static int read_symbols(const void *path, struct fsc_err *err)
 {
+	char root[512];
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 	const struct fsc_sym *syms;
 	size_t n = 0;
-	int rc = fsc_elf_open(path, "", &e, err);
+	int rc;
 
+	snprintf(root, sizeof(root), "%s/root", getenv("UNIT_FIXTURES"));
+	rc = fsc_elf_open(path, root, &e, err);
 	if (!rc)
 		rc = fsc_elf_symbols(e, &syms, &n, err);
 	for (size_t i = 0; i < n; i++)
@@ -263,6 +267,7 @@ static void symbols(void **state)
 	sweep(read_symbols, fixture("libver.so"), 100);
 	sweep(read_symbols, fixture("libalias.so"), 100);
 	sweep(read_symbols, fixture("with-debugdata"), 100);
+	sweep(read_symbols, fixture("stripped"), 100);
 	sweep(read_symbols, fixture("prog-static"), 60);
 }
 
