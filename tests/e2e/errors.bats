@@ -195,3 +195,9 @@ teardown() { e2e_teardown; }
 	fs_error 1 "wrok" count "$FIXTURES/calls:wrok" -- sleep 987654
 	! pgrep -f 'sleep 98765[4]' || fail "the command was left"
 }
+
+@test "an offset inside an instruction, and returns at offsets, are refused" {
+	fs_error 2 "whole function" count "r:$FIXTURES/calls:work+4" -- "$FIXTURES/calls" 3
+	fs_error 2 "whole function" count "r:$FIXTURES/calls:calls.c:12" -- "$FIXTURES/calls" 3
+	fs_error 2 "destroy" count "$FIXTURES/calls:main+1" "$FIXTURES/calls:main+2" "$FIXTURES/calls:main+3" -- "$FIXTURES/calls" 3
+}

@@ -262,6 +262,59 @@ static void inside_a_function(void **state)
 	assert_int_equal(t.nop5, 0);
 	fsc_elf_free(e);
 }
+
+/* Every instruction of this very program, as objdump cuts it: a wrong length is a failure, an unknown one is
+ * not probed and so no harm. */
+static void lengths_agree_with_objdump(void **state)
+{
+	FILE *f = popen("objdump -d -w -j .text /proc/$PPID/exe 2>/dev/null", "r");
+	size_t known = 0, all = 0;
+	char line[512];
+
+	(void)state;
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f)) {
+		uint8_t code[32] = {0};
+		char *p = strchr(line, '\t');
+		size_t n = 0, len;
+		unsigned byte;
+		int used;
+
+		while (p && n < 16 && sscanf(p, " %2x%n", &byte, &used) == 1 && (p[used] == ' ')) {
+			code[n++] = (uint8_t)byte;
+			p += used;
+		}
+		if (n < 2 || strstr(line, "(bad)"))
+			continue;
+		len = fsc_insn_length(code, sizeof(code));
+		if (len && len != n)
+			fail_msg("%zu bytes, not %zu: %s", len, n, line);
+		known += len != 0;
+		all++;
+	}
+	pclose(f);
+	if (!all)
+		skip();
+	assert_true(known * 1000 >= all * 999);
+}
+
+static void boundaries(void **state)
+{
+	struct fsc_elf *e = NULL;
+	uint64_t before, after, start;
+
+	(void)state;
+	assert_int_equal(fsc_elf_open("/proc/self/exe", "", &e, NULL), 0);
+	start = offset_of(e, "insn_nop5");
+	assert_true(fsc_insn_boundary(e, start, 5, &before, &after));
+	for (uint64_t inside = 1; inside < 5; inside++) {
+		assert_false(fsc_insn_boundary(e, start, inside, &before, &after));
+		assert_int_equal(before, 0);
+		assert_int_equal(after, 5);
+	}
+	assert_false(fsc_insn_boundary(e, UINT64_MAX - 3, 7, &before, &after));
+	fsc_elf_free(e);
+}
 #endif
 
 int main(void)
@@ -272,6 +325,7 @@ int main(void)
 	    cmocka_unit_test(refused_by_uprobes),
 #ifdef __x86_64__
 	    cmocka_unit_test(where_a_probe_goes), cmocka_unit_test(inside_a_function),
+	    cmocka_unit_test(lengths_agree_with_objdump), cmocka_unit_test(boundaries),
 #endif
 	};
 

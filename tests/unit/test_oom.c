@@ -360,7 +360,7 @@ static void user_functions(void **state)
 
 	(void)state;
 	resolve_in("libver.so", "", "work*", 100);
-	resolve_in("libver.so", "r:", "plain+1", 100);
+	resolve_in("libver.so", "r:", "plain", 100);
 	resolve_in("libalias.so", "", "fix_*", 100);
 	sweep(resolve, &glob, 24);
 	sweep(resolve, &library, 24);
