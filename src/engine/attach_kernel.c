@@ -40,7 +40,7 @@ int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret)
 	if (btf_id <= 0)
 		return -ENOENT;
 	prog = fsc_attach_own_program(s, BPF_PROG_TYPE_TRACING, (int)type, btf_id, row);
-	return prog < 0 ? prog : fsc_sys_link_tracing(prog, type, row);
+	return prog < 0 ? prog : fsc_sys_link_tracing(prog);
 }
 
 /* One function on its own: fentry where it can, else a kprobe. A name that stands for several
@@ -54,8 +54,9 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 
 	if ((via == FSC_VIA_BEST || via == FSC_VIA_FENTRY) && t->at_entry && per_row[t->row] == 1) {
 		fd = fsc_attach_fentry(
-		    s, fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name), t->row,
-		    t->ret);
+		    s,
+		    fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr),
+		    t->row, t->ret);
 		s->on_rung[FSC_RUNG_FENTRY] += fd >= 0;
 	}
 	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {

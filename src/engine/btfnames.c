@@ -23,17 +23,33 @@ static void load(struct fsc_btf_names *b)
 	btf__free(btf);
 }
 
-int fsc_btf_names_find(struct fsc_btf_names *b, const char *function)
+static int find(const struct fsc_btf_names *b, const char *name)
 {
-	uint64_t *id;
+	uint64_t *id = fsc_map_get(&b->ids, name, strlen(name));
+
+	return id ? (int)*id : -ENOENT;
+}
+
+int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr)
+{
+	int id;
 
 	if (!b->loaded)
 		load(b);
-	id = fsc_map_get(&b->ids, function, strlen(function));
-	return id ? (int)*id : -ENOENT;
+	id = find(b, function);
+	if (id >= 0 || !addr)
+		return id;
+	if (!b->ksyms_read && fsc_ksyms_load(NULL, NULL, NULL, &b->ksyms, NULL))
+		b->ksyms = (struct fsc_ksyms){0};
+	b->ksyms_read = true;
+	for (size_t i = 0; id < 0 && i < b->ksyms.n; i++)
+		if (b->ksyms.syms[i].addr == addr)
+			id = find(b, b->ksyms.syms[i].name);
+	return id;
 }
 
 void fsc_btf_names_release(struct fsc_btf_names *b)
 {
 	fsc_map_release(&b->ids);
+	fsc_ksyms_release(&b->ksyms);
 }

@@ -2,15 +2,22 @@
 #ifndef FSC_ENGINE_BTFNAMES_H
 #define FSC_ENGINE_BTFNAMES_H
 
+#include <stdbool.h>
+
 #include "base/map.h"
+#include "sym/ksyms.h"
 
 struct fsc_btf_names {
 	struct fsc_map ids;
+	struct fsc_ksyms ksyms; /* read when a name is not in BTF */
+	bool ksyms_read;
 	int loaded; /* 0: not yet, 1: there, -1: the kernel has none */
 };
 
-/* The type id of a function, or -ENOENT. Reads the kernel's BTF at the first call. */
-int fsc_btf_names_find(struct fsc_btf_names *b, const char *function);
+/* The type id of a function, or -ENOENT. BTF has one name of each function: where the one asked for
+ * is not there, the other names of its address (0: unknown) are tried. Reads the kernel's BTF at
+ * the first call. */
+int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr);
 void fsc_btf_names_release(struct fsc_btf_names *b);
 
 #endif

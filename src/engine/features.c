@@ -190,8 +190,8 @@ static int try_fentry(char *why, unsigned n)
 	prog = load_nothing(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
 	if (prog < 0)
 		return no(why, n, prog, "loading an fentry program");
-	link = fsc_sys_link_tracing(prog, BPF_TRACE_FENTRY, 1);
-	return link < 0 ? no(why, n, link, "linking it with a cookie (Linux 6.0)") : 0;
+	link = fsc_sys_link_tracing(prog);
+	return link < 0 ? no(why, n, link, "linking it") : 0;
 }
 
 static int try_kprobe(char *why, unsigned n)

@@ -30,10 +30,6 @@ struct link_create {
 			uint64_t path, offsets, ref_ctr_offsets, cookies;
 			uint32_t cnt, flags, pid, pad;
 		} uprobe_multi;
-		struct {
-			uint32_t target_btf_id, pad;
-			uint64_t cookie;
-		} tracing;
 	};
 };
 
@@ -118,15 +114,11 @@ int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *nam
 	return link_create(&lc);
 }
 
-int fsc_sys_link_tracing(int prog, enum bpf_attach_type type, uint64_t cookie)
+int fsc_sys_link_tracing(int prog)
 {
-	struct link_create lc = {
-	    .prog_fd = (uint32_t)prog,
-	    .attach_type = type,
-	    .tracing = {.cookie = cookie},
-	};
+	int fd = bpf_raw_tracepoint_open(NULL, prog);
 
-	return link_create(&lc);
+	return fd < 0 ? -errno : fd;
 }
 
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie)

@@ -40,7 +40,7 @@ bool fsc_sys_knows_uprobes_pid(int prog);
 int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *names,
 			 const uint64_t *cookies, uint32_t n, bool ret);
 /* An fentry or fexit program that was loaded for its function. */
-int fsc_sys_link_tracing(int prog, enum bpf_attach_type type, uint64_t cookie);
+int fsc_sys_link_tracing(int prog);
 /* A program on a perf event, with its cookie. */
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie);
 

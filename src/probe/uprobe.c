@@ -113,6 +113,39 @@ static int refuse(struct search *s, const char *name, const char *why, struct fs
 	return fsc_targets_skip(s->out, name, why, err);
 }
 
+/* Whether an instruction of the function begins at the spec's offset; says why not. */
+static bool offset_fits(const struct search *s, const struct fsc_elf *e, const struct fsc_sym *sym,
+			char *why, size_t n)
+{
+	unsigned long long off = s->spec->offset;
+	uint64_t before, after;
+
+	if (sym->size && off >= sym->size) {
+		snprintf(why, n, "its %llu bytes end before +%#llx", (unsigned long long)sym->size,
+			 off);
+		return false;
+	}
+	if (fsc_insn_boundary(e, sym->offset, off, &before, &after))
+		return true;
+	if (after)
+		snprintf(
+		    why, n,
+		    "no instruction begins at +%#llx, and a probe inside one would destroy it; the "
+		    "nearest are +%#llx and +%#llx",
+		    off, (unsigned long long)before, (unsigned long long)after);
+	else
+		snprintf(why, n, "its code could not be decoded up to +%#llx", off);
+	return false;
+}
+
+/* A function named in full is a mistake to tell; of many, one is left out. */
+static int refuse_offset(struct search *s, const char *shown, const char *why, struct fsc_err *err)
+{
+	if (fsc_pattern_exact(&s->m.pattern))
+		return fsc_err_usage(err, "'%s': %s", shown, why);
+	return refuse(s, shown, "no instruction begins at that offset", err);
+}
+
 static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		      const struct fsc_sym *sym, struct fsc_err *err)
 {
@@ -120,7 +153,8 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 	FSC_AUTO(fsc_freep) char *shown = fsc_match_display(sym);
 	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(sym->name, false);
 	FSC_AUTO(fsc_freep) char *label = NULL;
-	uint64_t off = s->spec->offset, before, after;
+	uint64_t off = s->spec->offset;
+	char why[160];
 	struct fsc_target t = {
 	    .site = FSC_SITE_USER,
 	    .ret = s->spec->kind->ret,
@@ -141,16 +175,8 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		s->ifuncs++;
 		return fsc_targets_skip(s->out, shown, "indirect function", err);
 	}
-	if (off && sym->size && off >= sym->size)
-		return fsc_err_usage(err, "'%s' is only %llu bytes long, so +%llu is outside it",
-				     shown, (unsigned long long)sym->size, (unsigned long long)off);
-	if (off && !fsc_insn_boundary(e, sym->offset, off, &before, &after))
-		return fsc_err_usage(
-		    err,
-		    "no instruction of '%s' begins at +%#llx, and a probe inside one "
-		    "would destroy it; the nearest are +%#llx and +%#llx",
-		    shown, (unsigned long long)off, (unsigned long long)before,
-		    (unsigned long long)after);
+	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
+		return refuse_offset(s, shown, why, err);
 	fsc_insn_inspect(e, &t);
 	if (t.refused)
 		return refuse(s, shown, "uprobes do not take its first instruction", err);
@@ -205,8 +231,12 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 		    .offset = offsets[i],
 		};
 
-		s->found++;
 		fsc_insn_inspect(e, &t);
+		if (t.refused) {
+			rc = refuse(s, label, "uprobes do not take its first instruction", err);
+			continue;
+		}
+		s->found++;
 		rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
 	}
 	return rc;
@@ -256,7 +286,8 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	fsc_nearest_text(&s->near, near, sizeof(near));
 	if (near[0])
 		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "see what there is with: funcscope list '%s:*'", s->spec->binary);
+	return fsc_err_hint(err, "see what there is with: funcscope list '%s:*'",
+			    s->spec->binary[0] ? s->spec->binary : where);
 }
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)

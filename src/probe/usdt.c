@@ -60,6 +60,9 @@ static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const s
 		return fsc_err_nomem(err);
 	if (fsc_scope_excluded(s->scope, u->name) || fsc_scope_excluded(s->scope, label))
 		return 0;
+	if (t.refused)
+		return fsc_targets_skip(s->out, label, "uprobes do not take its first instruction",
+					err);
 	s->found++;
 	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
 }

@@ -98,7 +98,7 @@ static size_t two_byte(struct decoder *d)
 
 static size_t first_map(struct decoder *d)
 {
-	size_t z = d->word ? 2 : 4, imm;
+	size_t z = d->word && !d->rex_w ? 2 : 4, imm;
 	uint8_t op = d->p[d->at++];
 	bool test = d->at < d->n && (d->p[d->at] & 0x30) == 0;
 
