@@ -1,6 +1,6 @@
-/* Calls one of three functions N times and prints the nanoseconds of CPU time one call took: an ordinary
- * function (begins with push), one whose first instruction is single-stepped under a probe, and one that
- * begins with a 5-byte nop. */
+/* Calls one of three functions N times and prints the nanoseconds of CPU time one call took: an
+ * ordinary function (begins with push), one whose first instruction is single-stepped under a
+ * probe, and one that begins with a 5-byte nop. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,9 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*fn)(void);
-	} all[] = {{"ordinary", hit_ordinary}, {"stepped", hit_stepped}, {"endbr", hit_endbr},
+	} all[] = {{"ordinary", hit_ordinary},
+		   {"stepped", hit_stepped},
+		   {"endbr", hit_endbr},
 		   {"nop5", hit_nop5}};
 	long n = argc > 2 ? atol(argv[2]) : 0;
 

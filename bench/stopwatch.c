@@ -1,11 +1,12 @@
-/* Times a tracer from outside: from its start to the line that says its probes are on, and from SIGINT to its
- * end; prints both in milliseconds and the peak of its memory in kB.
+/* Times a tracer from outside: from its start to the line that says its probes are on, and from
+ * SIGINT to its end; prints both in milliseconds and the peak of its memory in kB.
  *
- *   stopwatch MARK COMMAND ARGS...     MARK is looked for in what the command writes to stdout, stderr
- *                                      or descriptor 3
+ *   stopwatch MARK COMMAND ARGS...     MARK is looked for in what the command writes to stdout,
+ * stderr or descriptor 3
  *
- * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed too. With
- * STOPWATCH_DROP the tracer is killed once it is armed and not waited for: some take minutes to go. */
+ * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed
+ * too. With STOPWATCH_DROP the tracer is killed once it is armed and not waited for: some take
+ * minutes to go. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

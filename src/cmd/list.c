@@ -1,5 +1,6 @@
 /* funcscope list: what a probe would match, without attaching anything. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,7 +26,7 @@ static void add_where(const struct fsc_target *t, struct fsc_buf *b)
 	if (t->site == FSC_SITE_TRACEPOINT)
 		fsc_buf_printf(b, "%d", t->event_id);
 	else
-		fsc_buf_printf(b, "%#llx", (unsigned long long)(t->addr + t->offset));
+		fsc_buf_printf(b, "%#" PRIx64, t->addr + t->offset);
 }
 
 static void add_text(const struct fsc_target *t, const struct fsc_target_row *r, struct fsc_buf *b)

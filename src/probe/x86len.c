@@ -139,9 +139,11 @@ static size_t first_map(struct decoder *d)
 
 size_t fsc_insn_length(const uint8_t *code, size_t n)
 {
+	static const uint8_t prefixes[] = {0x66, 0x67, 0x2e, 0x36, 0x3e, 0x26,
+					   0x64, 0x65, 0xf2, 0xf3, 0xf0};
 	struct decoder d = {.p = code, .n = n < 15 ? n : 15};
 
-	while (d.at < d.n && memchr("\x66\x67\x2e\x36\x3e\x26\x64\x65\xf2\xf3\xf0", d.p[d.at], 11))
+	while (d.at < d.n && memchr(prefixes, d.p[d.at], sizeof(prefixes)))
 		d.word |= d.p[d.at++] == 0x66;
 	if (d.at < d.n && (d.p[d.at] & 0xf0) == 0x40)
 		d.rex_w = d.p[d.at++] & 8;

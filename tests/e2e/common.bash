@@ -104,6 +104,7 @@ field() {
 # has KEY=VALUE LINE
 has() {
 	local text="\"${1%%=*}\":"
+	# shellcheck disable=SC1083 # a set of two characters
 	[[ $2 == *"$text\"${1#*=}\""* || $2 == *"$text${1#*=}"[,}]* ]]
 }
 
@@ -221,6 +222,7 @@ start_runner() {
 	"${cmd[@]}" <"$TMP/to" >"$TMP/from" 3>&- 8>&- 9<&- &
 	PIDS+=("$!")
 	exec 8>"$TMP/to" 9<"$TMP/from"
+	# shellcheck disable=SC2034 # for the tests
 	read -r word RUNNER ADDRESS <&9 || true
 	[[ $word == runner ]] || fail "the runner did not start: ${cmd[*]}"
 }
@@ -229,6 +231,7 @@ start_runner() {
 ask() {
 	printf '%s\n' "$*" >&8
 	WORD='' ANSWER=''
+	# shellcheck disable=SC2034 # for the tests
 	read -r WORD ANSWER <&9 || fail "the runner is gone, at: $*"
 	[[ $WORD != 'what?' ]] || fail "the runner does not know: $*"
 }

@@ -263,8 +263,8 @@ static void inside_a_function(void **state)
 	fsc_elf_free(e);
 }
 
-/* Every instruction of this very program, as objdump cuts it: a wrong length is a failure, an unknown one is
- * not probed and so no harm. */
+/* Every instruction of this very program, as objdump cuts it: a wrong length is a failure, an
+ * unknown one is not probed and so no harm. */
 static void lengths_agree_with_objdump(void **state)
 {
 	FILE *f = popen("objdump -d -w -j .text /proc/$PPID/exe 2>/dev/null", "r");
@@ -320,12 +320,16 @@ static void boundaries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(nops_of_five_bytes), cmocka_unit_test(near_misses),
-	    cmocka_unit_test(cut_code),		  cmocka_unit_test(emulated_and_stepped),
+	    cmocka_unit_test(nops_of_five_bytes),
+	    cmocka_unit_test(near_misses),
+	    cmocka_unit_test(cut_code),
+	    cmocka_unit_test(emulated_and_stepped),
 	    cmocka_unit_test(refused_by_uprobes),
 #ifdef __x86_64__
-	    cmocka_unit_test(where_a_probe_goes), cmocka_unit_test(inside_a_function),
-	    cmocka_unit_test(lengths_agree_with_objdump), cmocka_unit_test(boundaries),
+	    cmocka_unit_test(where_a_probe_goes),
+	    cmocka_unit_test(inside_a_function),
+	    cmocka_unit_test(lengths_agree_with_objdump),
+	    cmocka_unit_test(boundaries),
 #endif
 	};
 
