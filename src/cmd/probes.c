@@ -80,6 +80,20 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 	return rc;
 }
 
+/* Everything that matched turned out not to be probeable. */
+static int nothing_left(const struct fsc_targets *t, struct fsc_err *err)
+{
+	const struct fsc_skipped *first = FSC_AT(struct fsc_skipped, &t->skipped, 0);
+
+	if (t->skipped.n == 1)
+		fsc_err_set(err, ENOTSUP, "'%s' cannot be probed: %s", first->name, first->why);
+	else
+		fsc_err_set(err, ENOTSUP,
+			    "none of %zu functions can be probed, '%s' for example: %s",
+			    t->skipped.n, first->name, first->why);
+	return -ENOTSUP;
+}
+
 int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *o,
 		       const struct fsc_vec *pids, const char *command, struct fsc_targets *ret,
 		       struct fsc_err *err)
@@ -103,5 +117,5 @@ int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *
 		rc = resolve_one(probes[i], &scope, ret, err);
 	for (size_t i = 0; i < scope.n_excludes; i++)
 		fsc_pattern_release(&ex[i]);
-	return rc;
+	return rc || fsc_targets_count(ret) ? rc : nothing_left(ret, err);
 }

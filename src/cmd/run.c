@@ -414,8 +414,23 @@ static void tell_ready(const struct run *r)
 			r->targets.rows.n == 1 ? "" : "s");
 }
 
+/* For -v: what was found, and how it was attached. */
+static void tell_attached(const struct run *r, uint64_t start_ns)
+{
+	for (size_t i = 0; i < r->targets.files.n; i++)
+		fsc_log(FSC_LOG_DEBUG, "file %s",
+			FSC_AT(struct fsc_target_file, &r->targets.files, i)->name);
+	for (int i = 0; i < FSC_RUNG_MAX; i++)
+		if (fsc_session_on_rung(r->session, (enum fsc_rung)i))
+			fsc_log(FSC_LOG_DEBUG, "%zu places by %s",
+				fsc_session_on_rung(r->session, (enum fsc_rung)i),
+				fsc_rung_names[i]);
+	fsc_log(FSC_LOG_DEBUG, "attached in %.1f ms", (double)(fsc_clock_mono() - start_ns) / 1e6);
+}
+
 static int arm_and_wait(struct run *r, struct fsc_err *err)
 {
+	uint64_t start_ns = fsc_clock_mono();
 	int rc = fsc_session_attach(r->session, err);
 
 	if (!rc)
@@ -424,6 +439,7 @@ static int arm_and_wait(struct run *r, struct fsc_err *err)
 		rc = prepare_loop(r, err);
 	if (rc)
 		return rc;
+	tell_attached(r, start_ns);
 	r->start_ns = fsc_clock_mono();
 	r->cpu_start = r->cpu_last = cpu_now(r);
 	rc = start_timers(r, err);
@@ -487,7 +503,8 @@ static void release(struct run *r)
 	fsc_vec_release(&r->pidfds);
 	if (r->o->output && r->sink.out)
 		fclose(r->sink.out);
-	sigprocmask(SIG_SETMASK, &r->old_mask, NULL);
+	/* The signals stay blocked: a second Ctrl-C while probes come off must not make a failure
+	 * of a finished run. */
 }
 
 static int run(struct run *r, struct fsc_err *err)

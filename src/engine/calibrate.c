@@ -182,7 +182,9 @@ int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, double *ret_ns, str
 	cost = time_calls(fn) - bare;
 	if (fsc_session_keep(&s->late_links, link, err))
 		return -ENOMEM;
-	*ret_ns = cost > 0 ? cost : 0;
+	if (cost <= 0)
+		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can tell");
+	*ret_ns = cost;
 	return 0;
 }
 

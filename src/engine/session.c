@@ -245,7 +245,8 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 
 	vsnprintf(text, sizeof(text), fmt, ap);
 	text[strcspn(text, "\n")] = '\0';
-	(void)level;
+	if (level == LIBBPF_DEBUG)
+		return 0;
 	fsc_log(FSC_LOG_DEBUG, "%s", text);
 	return 0;
 }

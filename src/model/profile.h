@@ -45,7 +45,8 @@ struct fsc_summary {
 	struct fsc_named lost[4]; /* ended by a NULL name */
 	uint64_t missed;	  /* hits the kernel itself did not deliver */
 	uint64_t unfollowed;	  /* children that could not be followed */
-	size_t functions;	  /* asked for and attached */
+	size_t functions;	  /* that matched: attached or refused */
+	size_t attached;	  /* functions with at least one probe that took */
 	size_t places;		  /* probes that took */
 	size_t shifted;		  /* of these, moved behind a 5-byte nop */
 	const struct fsc_refusal *refused;

@@ -13,8 +13,8 @@ struct fsc_kind {
 	bool ret;		     /* fires at the function's return */
 	/* Splits what follows the prefix into spec; text is the parser's to cut up. */
 	int (*parse)(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err);
-	/* Adds every place the spec means. Finding none is an error (-ENOENT) that names near
-	 * misses. */
+	/* Adds every place the spec means. What matches but cannot be probed is noted as skipped,
+	 * with the reason. Finding nothing at all is an error (-ENOENT) that names near misses. */
 	int (*resolve)(const struct fsc_spec *spec, const struct fsc_scope *scope,
 		       struct fsc_targets *out, struct fsc_err *err);
 };

@@ -118,58 +118,89 @@ static int add(const struct search *s, struct fsc_targets *out, const struct fsc
 			       label ? label : k->name, label ? k->name : NULL, err);
 }
 
-/* Names that ftrace, or else kprobes, cannot hook are skipped when a pattern finds them; one that
- * is named in full is tried all the same. */
+/* What may be hooked. The blacklist holds for every rung: a probe inside the kernel's own
+ * breakpoint code crashes the machine. The list of what ftrace can hook narrows patterns; a
+ * function named in full is tried. */
 struct hookable {
-	struct fsc_map ftrace, denied;
+	struct fsc_map denied; /* names */
+	struct fsc_map ftrace; /* names; empty where the kernel has no list */
+	struct fsc_map places; /* addresses of those names: a function has one name in the list, but
+				  may have more */
 };
 
-static void hookable_load(struct hookable *h)
+static void hookable_release(struct hookable *h)
 {
-	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(NULL);
-
-	if (tracefs < 0 || fsc_tracefs_filter_functions(tracefs, &h->ftrace, NULL))
-		fsc_map_release(&h->ftrace);
-	if (!h->ftrace.n && fsc_kprobe_blacklist(&h->denied, NULL))
-		fsc_map_release(&h->denied);
+	fsc_map_release(&h->denied);
+	fsc_map_release(&h->ftrace);
+	fsc_map_release(&h->places);
 }
 
-static bool hookable_has(const struct hookable *h, const char *name)
+static void hookable_load(struct hookable *h, bool pattern)
 {
-	size_t n = strlen(name);
+	FSC_AUTO(fsc_closep) int tracefs = pattern ? fsc_tracefs_open(NULL) : -1;
 
-	if (h->ftrace.n)
-		return fsc_map_get(&h->ftrace, name, n);
-	return !fsc_map_get(&h->denied, name, n);
+	if (fsc_kprobe_blacklist(&h->denied, NULL))
+		fsc_map_release(&h->denied);
+	if (tracefs < 0 || fsc_tracefs_filter_functions(tracefs, &h->ftrace, NULL))
+		fsc_map_release(&h->ftrace);
+}
+
+/* Reads all of kallsyms, so only for a name that is not in the list itself. */
+static void hookable_load_places(struct hookable *h)
+{
+	struct fsc_ksyms all = {0};
+
+	if (fsc_ksyms_load(NULL, NULL, NULL, &all, NULL))
+		return;
+	for (size_t i = 0; i < all.n; i++) {
+		const struct fsc_ksym *k = &all.syms[i];
+
+		if (k->addr && fsc_map_get(&h->ftrace, k->name, strlen(k->name)))
+			fsc_map_put(&h->places, &k->addr, sizeof(k->addr), NULL);
+	}
+	fsc_ksyms_release(&all);
+}
+
+/* Why a function cannot be hooked, NULL if it can. */
+static const char *hookable_why_not(struct hookable *h, const struct fsc_ksym *k)
+{
+	size_t n = strlen(k->name);
+
+	if (fsc_map_get(&h->denied, k->name, n))
+		return "on the kernel's own list of functions not to probe";
+	if (!h->ftrace.n || fsc_map_get(&h->ftrace, k->name, n))
+		return NULL;
+	if (!h->places.n)
+		hookable_load_places(h);
+	return k->addr && fsc_map_get(&h->places, &k->addr, sizeof(k->addr))
+		   ? NULL
+		   : "the kernel's tracer cannot hook it";
 }
 
 static int add_all(const struct search *s, const struct fsc_ksyms *k, struct fsc_targets *out,
 		   struct fsc_err *err)
 {
 	struct hookable h = {0};
-	size_t n = 0, unhookable = 0;
+	size_t excluded = 0;
 	int rc = 0;
 
-	if (!fsc_pattern_exact(&s->name))
-		hookable_load(&h);
+	hookable_load(&h, !fsc_pattern_exact(&s->name));
 	for (size_t i = 0; !rc && i < k->n; i++) {
-		if (fsc_scope_excluded(s->scope, k->syms[i].name))
-			continue;
-		if (!fsc_pattern_exact(&s->name) && !hookable_has(&h, k->syms[i].name)) {
-			unhookable++;
+		const char *why;
+
+		if (fsc_scope_excluded(s->scope, k->syms[i].name)) {
+			excluded++;
 			continue;
 		}
-		n++;
-		rc = add(s, out, &k->syms[i], err);
+		why = hookable_why_not(&h, &k->syms[i]);
+		rc = why ? fsc_targets_skip(out, k->syms[i].name, why, err)
+			 : add(s, out, &k->syms[i], err);
 	}
-	fsc_map_release(&h.ftrace);
-	fsc_map_release(&h.denied);
-	if (rc || n)
+	hookable_release(&h);
+	if (rc || excluded < k->n)
 		return rc;
-	return fsc_err_set(
-	    err, ENOENT, "of %zu kernel functions that match '%s' none can be probed: %s", k->n,
-	    s->spec->function,
-	    unhookable ? "the kernel does not let its tracer into them" : "all are excluded by -x");
+	return fsc_err_set(err, ENOENT, "every kernel function that matches '%s' is excluded by -x",
+			   s->spec->function);
 }
 
 static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,

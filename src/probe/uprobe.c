@@ -93,9 +93,8 @@ struct search {
 	struct fsc_targets *out;
 	struct fsc_matcher m;
 	struct fsc_nearest near;
-	size_t found, excluded, ifuncs, refused;
-	const char *why; /* the last one was refused */
-	bool go;	 /* the file at hand is a Go program */
+	size_t found, excluded, refused;
+	bool go; /* the file at hand is a Go program */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -109,7 +108,6 @@ static bool excluded(const struct search *s, const char *name, const char *shown
 static int refuse(struct search *s, const char *name, const char *why, struct fsc_err *err)
 {
 	s->refused++;
-	s->why = why;
 	return fsc_targets_skip(s->out, name, why, err);
 }
 
@@ -171,10 +169,10 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 	}
 	if (t.ret && s->go)
 		return refuse(s, shown, "return probes crash Go programs", err);
-	if (sym->ifunc) {
-		s->ifuncs++;
-		return fsc_targets_skip(s->out, shown, "indirect function", err);
-	}
+	if (sym->ifunc)
+		return refuse(s, shown,
+			      "indirect function; its implementations have names of their own",
+			      err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
 		return refuse_offset(s, shown, why, err);
 	fsc_insn_inspect(e, &t);
@@ -199,7 +197,7 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 		if (match)
 			rc = match < 0 ? fsc_err_nomem(err) : add_symbol(s, e, file, &syms[i], err);
 	}
-	if (rc || s->found || s->excluded || s->ifuncs || s->refused)
+	if (rc || s->found || s->excluded || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
@@ -265,19 +263,6 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	    files->n ? FSC_AT(struct fsc_libs_file, files, 0)->name : s->spec->binary;
 	char near[540];
 
-	if (s->ifuncs) {
-		fsc_err_set(err, ENOTSUP,
-			    "'%s' in %s is an indirect function: the loader picks one of several "
-			    "implementations, and the symbol is only the code that picks",
-			    s->spec->function, where);
-		return fsc_err_hint(err,
-				    "list the implementations (debug symbols needed) with: "
-				    "funcscope list '%s:*%s*'",
-				    s->spec->binary, s->spec->function);
-	}
-	if (s->refused)
-		return fsc_err_set(err, ENOTSUP, "'%s' in %s cannot be probed: %s",
-				   s->spec->function, where, s->why);
 	if (s->excluded)
 		return fsc_err_set(err, ENOENT,
 				   "every function of %s that matches '%s' is excluded by -x",
@@ -296,7 +281,7 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
-	if (!rc && !s->found)
+	if (!rc && !s->found && !s->refused)
 		return nothing_found(s, files, err);
 	return rc;
 }

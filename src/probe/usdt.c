@@ -91,9 +91,11 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	return rc;
 }
 
-static int nothing_found(const struct search *s, struct fsc_err *err)
+static int nothing_found(const struct search *s, const struct fsc_vec *files, struct fsc_err *err)
 {
-	const char *where = s->spec->binary[0] ? s->spec->binary : "the process";
+	const char *where = s->spec->binary[0] && files->n
+				? FSC_AT(struct fsc_libs_file, files, 0)->name
+				: "the process";
 	char near[540];
 
 	if (!s->probes)
@@ -113,7 +115,7 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found)
-		return nothing_found(s, err);
+		return nothing_found(s, files, err);
 	return rc;
 }
 

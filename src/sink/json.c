@@ -99,7 +99,8 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_number(b, "missed", sum->missed);
 	add_number(b, "unfollowed", sum->unfollowed);
 	add_number(b, "functions", sum->functions);
-	add_number(b, "attached", sum->places);
+	add_number(b, "attached", sum->attached);
+	add_number(b, "places", sum->places);
 	add_refused(sum, b);
 	add_number(b, "shifted", sum->shifted);
 	add_named(b, "via", sum->via);

@@ -114,8 +114,10 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	if (sum->unfollowed)
 		fsc_buf_printf(b, "; children not followed %llu",
 			       (unsigned long long)sum->unfollowed);
-	fsc_buf_printf(b, "\n%zu function%s, %zu place%s attached", sum->functions,
-		       sum->functions == 1 ? "" : "s", sum->places, sum->places == 1 ? "" : "s");
+	fsc_buf_printf(b, "\n%zu function%s: %zu attached", sum->functions,
+		       sum->functions == 1 ? "" : "s", sum->attached);
+	if (sum->places != sum->attached)
+		fsc_buf_printf(b, " at %zu places", sum->places);
 	for (size_t i = 0; sum->via[i].name; i++)
 		fsc_buf_printf(b, "%s%s", i ? ", " : " by ", sum->via[i].name);
 	fsc_buf_printf(b, ", %zu refused", sum->n_refused);

@@ -239,6 +239,27 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 	}
 }
 
+/* Functions that stand on at least one place. */
+static size_t count_attached(const struct fsc_live *l)
+{
+	const struct fsc_vec *refused = fsc_session_refused(l->session);
+	size_t n = 0;
+
+	for (size_t row = 0; row < l->targets->rows.n; row++) {
+		size_t places = 0;
+
+		for (size_t i = 0; refused->n && i < fsc_targets_count(l->targets); i++)
+			places += fsc_targets_at(l->targets, i)->row == row;
+		for (size_t i = 0; i < refused->n; i++) {
+			const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
+
+			places -= fsc_targets_at(l->targets, r->target)->row == row && places;
+		}
+		n += !refused->n || places;
+	}
+	return n;
+}
+
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
@@ -258,6 +279,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);
+	s.attached = count_attached(l);
 	add_rungs(l, &s);
 	add_cost(l, cpu_ns, of_machine, &s);
 	*ret = s;

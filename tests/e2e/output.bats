@@ -10,7 +10,7 @@ teardown() { e2e_teardown; }
 	assert_eq first 'work         1009' "$(sed -n 2p out)"
 	assert_eq second 'local_work     23' "$(sed -n 3p out)"
 	assert_match books "$(<out)" 'seen 1032 = kept 1032'
-	assert_match attached "$(<out)" '2 functions, 2 places attached by uprobe'
+	assert_match attached "$(<out)" '2 functions: 2 attached by uprobe'
 	assert_match refused "$(<out)" ' 0 refused'
 	assert_match cost "$(<out)" $'\ncost: [0-9.]+ (ns|us|ms) per hit'
 	assert_match share "$(<out)" "% of the target's CPU time"

@@ -16,7 +16,7 @@ teardown() { e2e_teardown; }
 	fs_json "u:$FIXTURES/usdt:twin" -- "$FIXTURES/usdt" loose
 	assert_calls fix:twin 204
 	assert_eq functions 1 "$(summary functions)"
-	assert_eq places 2 "$(summary attached)"
+	assert_eq places 2 "$(summary places)"
 }
 
 @test "a semaphore is raised while counting" {

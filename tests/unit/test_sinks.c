@@ -479,6 +479,7 @@ static const struct fsc_summary good_books = {
     .kept = 250003,
     .lost = {{"keys_full", 0}, {"keys_busy", 0}},
     .functions = 1,
+    .attached = 1,
     .places = 1,
     .via = {{"uprobe.multi", 1}},
     .duration_s = 1.5,
@@ -501,6 +502,7 @@ static const struct fsc_summary bad_books = {
     .missed = 7,
     .unfollowed = 2,
     .functions = 12,
+    .attached = 12,
     .places = 14,
     .shifted = 3,
     .refused = refusals,
@@ -518,7 +520,7 @@ static void write_summary(struct written *w, const struct fsc_summary *sum)
 
 #define GOOD_TEXT                                                                                  \
 	"seen 250003 = kept 250003; missed by the kernel 0\n"                                      \
-	"1 function, 1 place attached by uprobe.multi, 0 refused\n"                                \
+	"1 function: 1 attached by uprobe.multi, 0 refused\n"                                      \
 	"cost: 16.2 us per hit, 4.05 s in all: 12% of the target's CPU time\n"
 
 static void text_books(void **state)
@@ -540,22 +542,22 @@ static void text_books(void **state)
 	    "\n" GOOD_TEXT "\n"
 	    "seen 1000 = kept 900 + keys_full 60 + keys_busy 40; missed by the kernel 7; "
 	    "children not followed 2\n"
-	    "12 functions, 14 places attached by kprobe.multi, kprobe, 11 refused\n"
+	    "12 functions: 12 attached at 14 places by kprobe.multi, kprobe, 11 refused\n"
 	    "3 behind a 5-byte nop: --fast-uprobes would be cheaper\n"
 	    "refused, busy: f1, f2, f3, f4, f5, f6, f\\x1b[7, f8 and 2 more (-f json names all)\n"
 	    "refused, no room: f0\n"
 	    "cost: could not be measured\n"
 	    "\n"
 	    "seen 250003 = kept 250003; missed by the kernel 0\n"
-	    "1 function, 1 place attached by uprobe.multi, 0 refused\n"
+	    "1 function: 1 attached by uprobe.multi, 0 refused\n"
 	    "cost: 16.2 us per hit, 4.05 s in all: 0.13% of the machine's CPU time\n"
 	    "\n"
 	    "seen 250003 = kept 250003; missed by the kernel 0\n"
-	    "1 function, 1 place attached by uprobe.multi, 0 refused\n"
+	    "1 function: 1 attached by uprobe.multi, 0 refused\n"
 	    "cost: 16.2 us per hit, 4.05 s in all\n"
 	    "\n"
 	    "seen 0 = kept 0; missed by the kernel 0\n"
-	    "0 functions, 0 places attached, 0 refused\n"
+	    "0 functions: 0 attached, 0 refused\n"
 	    "cost: could not be measured\n",
 	    "");
 }
@@ -572,13 +574,15 @@ static void json_books(void **state)
 	end(&w,
 	    "{\"type\":\"summary\",\"seen\":250003,\"kept\":250003,\"lost\":{\"keys_full\":0,"
 	    "\"keys_busy\":0},"
-	    "\"missed\":0,\"unfollowed\":0,\"functions\":1,\"attached\":1,\"refused\":0,"
+	    "\"missed\":0,\"unfollowed\":0,\"functions\":1,\"attached\":1,\"places\":1,\"refused\":"
+	    "0,"
 	    "\"refused_functions\":[],\"shifted\":0,\"via\":{\"uprobe.multi\":1},\"duration_s\":1."
 	    "500000,"
 	    "\"cost\":{\"ns_per_hit\":16200.0,\"percent\":12.340,\"of\":\"target\"}}\n"
 	    "{\"type\":\"summary\",\"seen\":1000,\"kept\":900,\"lost\":{\"keys_full\":60,\"keys_"
 	    "busy\":40},"
-	    "\"missed\":7,\"unfollowed\":2,\"functions\":12,\"attached\":14,\"refused\":11,"
+	    "\"missed\":7,\"unfollowed\":2,\"functions\":12,\"attached\":12,\"places\":14,"
+	    "\"refused\":11,"
 	    "\"refused_functions\":["
 	    "{\"function\":\"f1\",\"why\":\"busy\"},{\"function\":\"f2\",\"why\":\"busy\"},"
 	    "{\"function\":\"f0\",\"why\":\"no room\"},{\"function\":\"f3\",\"why\":\"busy\"},"
