@@ -102,6 +102,7 @@ install: all
 	$(BIN) completion bash >$(DESTDIR)$(PREFIX)/share/bash-completion/completions/funcscope
 	$(BIN) completion zsh >$(DESTDIR)$(PREFIX)/share/zsh/site-functions/_funcscope
 
+demo: EXTRA_PACKAGES := g++ xz-utils binutils
 demo: deps
 	@$(MAKE) --no-print-directory -s all fixtures
 	@tools/demo
