@@ -44,7 +44,7 @@ SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*
 	src/source/*.c src/sink/*.c src/cmd/*.c)
 OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o
 SKEL := $(O)/gen/func_snoop.skel.h
-BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine)),arm64,x86)
+BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
 
 BIN := $(if $(STATIC),$(O)/static/funcscope,$(O)/funcscope)

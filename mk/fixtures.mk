@@ -4,7 +4,7 @@
 FIX      := $(O)/fixtures
 FIX_SRC  := tests/fixtures
 FIX_HDR  := $(wildcard $(FIX_SRC)/*.h)
-FIX_ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+FIX_ARCH := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)))
 OBJCOPY  := $(CROSS)objcopy
 STRIP    := $(CROSS)strip
 
