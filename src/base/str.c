@@ -40,6 +40,28 @@ bool fsc_pattern_match(const struct fsc_pattern *p, const char *name)
 	return strcmp(p->text, name) == 0;
 }
 
+int fsc_str_each(const struct fsc_vec *texts,
+		 int (*fn)(const char *item, size_t n, void *arg, struct fsc_err *err), void *arg,
+		 struct fsc_err *err)
+{
+	for (size_t i = 0; i < texts->n; i++) {
+		const char *t = *FSC_AT(const char *, texts, i);
+		int rc;
+
+		for (;;) {
+			size_t n = strcspn(t, ",");
+
+			rc = fn(t, n, arg, err);
+			if (rc)
+				return rc;
+			if (!t[n])
+				break;
+			t += n + 1;
+		}
+	}
+	return 0;
+}
+
 static int min3(int a, int b, int c)
 {
 	int m = a < b ? a : b;

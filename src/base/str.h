@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/vec.h"
 
 /* One name pattern: a plain name, a glob, or a POSIX extended regular expression. */
 struct fsc_pattern {
@@ -26,6 +27,12 @@ static inline bool fsc_pattern_exact(const struct fsc_pattern *p)
 {
 	return !p->is_regex && !p->is_glob;
 }
+
+/* Calls fn for each item of each text (const char *), items being separated by commas, until it
+ * fails; returns what it returned. */
+int fsc_str_each(const struct fsc_vec *texts,
+		 int (*fn)(const char *item, size_t n, void *arg, struct fsc_err *err), void *arg,
+		 struct fsc_err *err);
 
 /* How many single-letter edits (insert, delete, replace, swap of neighbours) make a into b; more
  * than limit is reported as limit + 1. */

@@ -1,7 +1,7 @@
 /* funcscope count: how often is a function called, by what. */
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 
@@ -38,8 +38,10 @@ static const struct {
     {"tid", FSC_BY_TID}, {"cpu", FSC_BY_CPU},	{"cgroup", FSC_BY_CGROUP},
 };
 
-static int parse_key(const char *text, size_t n, uint32_t *by, struct fsc_err *err)
+static int parse_key(const char *text, size_t n, void *arg, struct fsc_err *err)
 {
+	uint32_t *by = arg;
+
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (strlen(keys[i].name) == n && !strncmp(keys[i].name, text, n)) {
 			*by |= keys[i].bit;
@@ -47,25 +49,6 @@ static int parse_key(const char *text, size_t n, uint32_t *by, struct fsc_err *e
 		}
 	return fsc_err_usage(err, "--by takes function, comm, pid, tid, cpu or cgroup, not '%.*s'",
 			     (int)n, text);
-}
-
-static int parse_by(const struct fsc_vec *texts, uint32_t *by, struct fsc_err *err)
-{
-	for (size_t i = 0; i < texts->n; i++) {
-		const char *t = *FSC_AT(const char *, texts, i);
-
-		for (;;) {
-			size_t n = strcspn(t, ",");
-			int rc = parse_key(t, n, by, err);
-
-			if (rc)
-				return rc;
-			if (!t[n])
-				break;
-			t += n + 1;
-		}
-	}
-	return 0;
 }
 
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
@@ -77,7 +60,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct count_opts
 	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
 
 	if (!rc)
-		rc = parse_by(&co->by, &plan.by, err);
+		rc = fsc_str_each(&co->by, parse_key, &plan.by, err);
 	if (rc)
 		return rc;
 	if (!co->max_keys)

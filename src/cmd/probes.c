@@ -26,7 +26,7 @@ void fsc_probe_opts_release(struct fsc_probe_opts *o)
 	fsc_vec_release(&o->excludes);
 }
 
-static int add_pid(const char *text, size_t n, struct fsc_vec *ret, struct fsc_err *err)
+static int add_pid(const char *text, size_t n, void *ret, struct fsc_err *err)
 {
 	char number[16], *end;
 	pid_t *slot;
@@ -50,21 +50,7 @@ static int add_pid(const char *text, size_t n, struct fsc_vec *ret, struct fsc_e
 
 int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc_err *err)
 {
-	for (size_t i = 0; i < texts->n; i++) {
-		const char *t = *FSC_AT(const char *, texts, i);
-
-		for (;;) {
-			size_t n = strcspn(t, ",");
-			int rc = add_pid(t, n, ret, err);
-
-			if (rc)
-				return rc;
-			if (!t[n])
-				break;
-			t += n + 1;
-		}
-	}
-	return 0;
+	return fsc_str_each(texts, add_pid, ret, err);
 }
 
 static int resolve_one(const char *text, const struct fsc_scope *scope, struct fsc_targets *ret,

@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "cmd/cputime.h"
+#include "cmd/warn.h"
 #include "engine/child.h"
-#include "engine/features.h"
 #include "engine/session.h"
 #include "sink/sink.h"
 #include "source/cgroups.h"
@@ -193,41 +193,6 @@ static int open_session(struct run *r, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_live_new(r->session, &r->targets, r->plan->by, &r->live, err);
 	return rc;
-}
-
-static void warn_fast(const struct run *r)
-{
-	const char *why;
-
-	if (!r->o->fast_uprobes)
-		return;
-	for (size_t i = 0; i < fsc_targets_count(&r->targets); i++) {
-		if (!fsc_targets_at(&r->targets, i)->nop5)
-			continue;
-		if (fsc_feature_try(FSC_FEATURE_FAST_UPROBE_FORK, &why))
-			fsc_log(FSC_LOG_WARN, "--fast-uprobes: on this kernel %s", why);
-		return;
-	}
-	fsc_log(FSC_LOG_NOTE, "--fast-uprobes changes nothing: no function here begins with a "
-			      "5-byte nop");
-}
-
-/* The kernel's way to catch a return cannot be unwound through. */
-static void warn_throws(const struct run *r)
-{
-	for (size_t i = 0; i < fsc_targets_count(&r->targets); i++) {
-		const struct fsc_target *t = fsc_targets_at(&r->targets, i);
-		const struct fsc_target_file *f =
-		    FSC_AT(struct fsc_target_file, &r->targets.files, t->file);
-
-		if (t->site != FSC_SITE_USER || !t->ret || !f->throws)
-			continue;
-		fsc_log(FSC_LOG_WARN,
-			"return probes on %s: a C++ exception that leaves a probed function "
-			"ends the program",
-			f->name);
-		return;
-	}
 }
 
 static int open_sink(struct run *r, struct fsc_err *err)
@@ -519,8 +484,8 @@ static int run(struct run *r, struct fsc_err *err)
 		rc = open_session(r, err);
 	if (rc)
 		return rc;
-	warn_fast(r);
-	warn_throws(r);
+	fsc_warn_fast(&r->targets, r->o->fast_uprobes);
+	fsc_warn_throws(&r->targets);
 	rc = arm_and_wait(r, err);
 	return rc ? rc : finish(r, err);
 }

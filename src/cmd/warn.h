@@ -1,0 +1,12 @@
+/* What a user should know before probes go on; said on stderr. */
+#ifndef FSC_CMD_WARN_H
+#define FSC_CMD_WARN_H
+
+#include "probe/target.h"
+
+/* --fast-uprobes was asked for: forked children may die, or it changes nothing. */
+void fsc_warn_fast(const struct fsc_targets *targets, bool asked);
+/* Return probes on code that throws exceptions. */
+void fsc_warn_throws(const struct fsc_targets *targets);
+
+#endif
