@@ -26,7 +26,8 @@ static int unknown_command(const char *name)
 	return EXIT_USAGE;
 }
 
-/* Cuts argv at "--"; returns what follows it, NULL if nothing does. */
+/* Cuts argv at "--"; returns what follows it (an empty list if nothing does), NULL if there is
+ * none. */
 static char **split_command(int *argc, char **argv)
 {
 	for (int i = 1; i < *argc; i++) {
@@ -34,7 +35,7 @@ static char **split_command(int *argc, char **argv)
 			continue;
 		argv[i] = NULL;
 		*argc = i;
-		return argv[i + 1] ? &argv[i + 1] : NULL;
+		return &argv[i + 1];
 	}
 	return NULL;
 }
@@ -49,7 +50,9 @@ static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 			fsc_cmd_help(cmd);
 			return EXIT_DONE;
 		}
-	if (!cmd->run(argc, argv, command, &err))
+	if (command && !command[0])
+		fsc_err_usage(&err, "no command follows '--'");
+	else if (!cmd->run(argc, argv, command, &err))
 		return EXIT_DONE;
 	fsc_log_err(&err);
 	return err.usage ? EXIT_USAGE : EXIT_FAILED;

@@ -56,8 +56,9 @@ static int set_number(const struct fsc_opt *o, void *to, const char *text, struc
 		return fsc_err_usage(err, "--%s takes a number, not '%s'", o->name, text);
 	if (o->type == FSC_OPT_SECONDS) {
 		if (v <= 0 || v > 1e9)
-			return fsc_err_usage(err, "--%s takes a time above 0 s, not '%s'", o->name,
-					     text);
+			return fsc_err_usage(err,
+					     "--%s takes seconds, above 0 and up to 1e9, not '%s'",
+					     o->name, text);
 		*(double *)to = v < 1e-6 ? 1e-6 : v;
 		return 0;
 	}

@@ -14,6 +14,8 @@ int fsc_pattern_init(struct fsc_pattern *p, const char *text, bool regex, struct
 	*p = (struct fsc_pattern){.text = text, .is_regex = regex};
 	if (!regex) {
 		p->is_glob = strpbrk(text, "*?[") != NULL;
+		if (strchr(text, '[') && !strchr(strchr(text, '['), ']'))
+			return fsc_err_usage(err, "pattern '%s' has no ']' for its '['", text);
 		return 0;
 	}
 	rc = regcomp(&p->re, text, REG_EXTENDED | REG_NOSUB);

@@ -5,6 +5,8 @@
 #include "cmd/cmd.h"
 #include "cmd/run.h"
 
+enum { MOST_KEYS = 1 << 24 };
+
 struct count_opts {
 	struct fsc_vec by; /* const char * */
 	bool zeros, reverse;
@@ -63,8 +65,8 @@ static int plan_and_run(int argc, char **argv, char **command, struct count_opts
 		rc = fsc_str_each(&co->by, parse_key, &plan.by, err);
 	if (rc)
 		return rc;
-	if (!co->max_keys)
-		return fsc_err_usage(err, "--max-keys 0 leaves no room to count anything by");
+	if (!co->max_keys || co->max_keys > MOST_KEYS)
+		return fsc_err_usage(err, "--max-keys takes 1 to %d", MOST_KEYS);
 	plan.probes = argv + 1;
 	plan.max_keys = co->max_keys;
 	plan.zeros = co->zeros;

@@ -28,20 +28,25 @@ void fsc_probe_opts_release(struct fsc_probe_opts *o)
 
 static int add_pid(const char *text, size_t n, void *ret, struct fsc_err *err)
 {
+	struct fsc_vec *pids = ret;
 	char number[16], *end;
 	pid_t *slot;
 	long v;
 
 	if (n == 0 || n >= sizeof(number))
-		return fsc_err_usage(err, "'%s' is not a process number", text);
+		return fsc_err_usage(err, "'%s' is not the number of a process or thread", text);
 	memcpy(number, text, n);
 	number[n] = '\0';
 	v = strtol(number, &end, 10);
 	if (*end || v <= 0 || v > 0x7fffffff)
-		return fsc_err_usage(err, "'%s' is not a process number", number);
+		return fsc_err_usage(err, "'%s' is not the number of a process or thread", number);
 	if (kill((pid_t)v, 0) && errno == ESRCH)
-		return fsc_err_set(err, ESRCH, "no process %ld is running; see: ps -e", v);
-	slot = fsc_vec_push(ret);
+		return fsc_err_set(err, ESRCH, "no process or thread %ld is running; see: ps -eL",
+				   v);
+	for (size_t i = 0; i < pids->n; i++)
+		if (*FSC_AT(pid_t, pids, i) == (pid_t)v)
+			return 0;
+	slot = fsc_vec_push(pids);
 	if (!slot)
 		return fsc_err_nomem(err);
 	*slot = (pid_t)v;

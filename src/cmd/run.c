@@ -3,6 +3,7 @@
 #include "cmd/run.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,6 +104,10 @@ static int check_options(const struct run *r, struct fsc_err *err)
 		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
 	if (o->follow && o->no_follow)
 		return fsc_err_usage(err, "--follow and --no-follow exclude each other");
+	if (o->comm && !o->comm[0])
+		return fsc_err_usage(err, "--comm needs a name");
+	if (o->cgroup && !o->cgroup[0])
+		return fsc_err_usage(err, "--cgroup needs a path");
 	if (o->comm && strlen(o->comm) >= FSC_COMM_LEN)
 		return fsc_err_usage(err,
 				     "--comm '%s' is longer than the %d bytes the kernel keeps of "
@@ -195,6 +200,23 @@ static int open_session(struct run *r, struct fsc_err *err)
 	return rc;
 }
 
+/* "-" is stdout. */
+static bool to_file(const struct run *r)
+{
+	return r->o->output && strcmp(r->o->output, "-");
+}
+
+/* Without waiting: a FIFO that nobody reads is an error, not a reason to hang with probes on. */
+static FILE *open_output(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+
+	if (fd < 0)
+		return NULL;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fdopen(fd, "w");
+}
+
 static int open_sink(struct run *r, struct fsc_err *err)
 {
 	struct winsize ws;
@@ -206,8 +228,8 @@ static int open_sink(struct run *r, struct fsc_err *err)
 	    .timestamps = r->o->timestamps,
 	    .intervals = r->o->interval > 0,
 	};
-	if (r->o->output) {
-		r->sink.out = fopen(r->o->output, "we");
+	if (to_file(r)) {
+		r->sink.out = open_output(r->o->output);
 		if (!r->sink.out)
 			return fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
 	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
@@ -431,6 +453,17 @@ static void tell_child(const struct run *r)
 			WEXITSTATUS(r->child_status));
 }
 
+/* The probes are off: from here on a signal may end us at once, should the report block. Those that
+ * came with the one that ended the run do not count. */
+static void allow_signals(const struct run *r)
+{
+	const struct timespec none = {0};
+
+	while (sigtimedwait(&r->signals, NULL, &none) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, &r->signals, NULL);
+}
+
 static int finish(struct run *r, struct fsc_err *err)
 {
 	double duration = (double)(fsc_clock_mono() - r->start_ns) / 1e9;
@@ -439,13 +472,14 @@ static int finish(struct run *r, struct fsc_err *err)
 	int rc;
 
 	fsc_session_detach(r->session);
+	allow_signals(r);
 	rc = report(r, err);
 	if (!rc)
 		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
 				      &sum, err);
 	if (!rc)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
-	if (r->o->output && fclose(r->sink.out) && !rc)
+	if (to_file(r) && fclose(r->sink.out) && !rc)
 		rc = fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
 	r->sink.out = NULL;
 	tell_child(r);
@@ -466,7 +500,7 @@ static void release(struct run *r)
 	fsc_vec_release(&r->tids);
 	fsc_vec_release(&r->owners);
 	fsc_vec_release(&r->pidfds);
-	if (r->o->output && r->sink.out)
+	if (to_file(r) && r->sink.out)
 		fclose(r->sink.out);
 	/* The signals stay blocked: a second Ctrl-C while probes come off must not make a failure
 	 * of a finished run. */

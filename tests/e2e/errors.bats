@@ -131,12 +131,12 @@ teardown() { e2e_teardown; }
 	(exit 0) &
 	dead=$!
 	wait "$dead"
-	fs_error 1 "no process $dead" count -p "$dead" c:malloc -d 0.1
-	fs_error 1 "no thread $dead|no process $dead" count -t "$dead" c:malloc -d 0.1
-	fs_error 2 "init.*not a process number" count -p init c:malloc -d 0.1
-	fs_error 2 "not a process number" count -p 0 c:malloc -d 0.1
-	fs_error 2 "not a process number" count -p -5 c:malloc -d 0.1
-	fs_error 2 "not a process number" count -p 1, c:malloc -d 0.1
+	fs_error 1 "no process or thread $dead" count -p "$dead" c:malloc -d 0.1
+	fs_error 1 "no process or thread $dead" count -t "$dead" c:malloc -d 0.1
+	fs_error 2 "init.*not the number of a process" count -p init c:malloc -d 0.1
+	fs_error 2 "not the number of a process" count -p 0 c:malloc -d 0.1
+	fs_error 2 "not the number of a process" count -p -5 c:malloc -d 0.1
+	fs_error 2 "not the number of a process" count -p 1, c:malloc -d 0.1
 }
 
 @test "a process that has no such library" {
@@ -164,7 +164,7 @@ teardown() { e2e_teardown; }
 }
 
 @test "an offset outside the function" {
-	fs_error 2 "bytes long" count "$FIXTURES/calls:work+0x1000" -d 0.1
+	fs_error 2 "ends? before" count "$FIXTURES/calls:work+0x1000" -d 0.1
 }
 
 @test "a source line that is not there" {
@@ -200,4 +200,14 @@ teardown() { e2e_teardown; }
 	fs_error 2 "whole function" count "r:$FIXTURES/calls:work+4" -- "$FIXTURES/calls" 3
 	fs_error 2 "whole function" count "r:$FIXTURES/calls:calls.c:12" -- "$FIXTURES/calls" 3
 	fs_error 2 "destroy" count "$FIXTURES/calls:main+1" "$FIXTURES/calls:main+2" "$FIXTURES/calls:main+3" -- "$FIXTURES/calls" 3
+}
+
+@test "nothing is taken for more than it says: empty words, an open bracket, a FIFO nobody reads" {
+	fs_error 2 "no command follows" count c:read --
+	fs_error 2 "--cgroup" count --cgroup "" c:malloc -d 0.1
+	fs_error 2 "--comm" count --comm "" c:malloc -d 0.1
+	fs_error 2 "no ']'" count 'c:[' -d 0.1
+	fs_error 2 "--max-keys" count --max-keys 4000000000 --by tid c:malloc -d 0.1
+	mkfifo fifo
+	fs_error 1 "cannot write to 'fifo'" count -o fifo "$FIXTURES/calls:work" -- "$FIXTURES/calls" 3
 }

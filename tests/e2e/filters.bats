@@ -225,3 +225,11 @@ make_cgroup() {
 	((refused * 100 < attached)) || fail "$refused refused"
 	assert_eq "named" "$refused" "$(summary refused_functions | grep -o '"why":"[^U"]' | wc -l)"
 }
+
+@test "a process named twice counts once" {
+	start_runner
+	arm -f json -p "$RUNNER,$RUNNER" -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 101
+	finish
+	assert_calls work 101
+}
