@@ -85,7 +85,7 @@ static __always_inline int wanted(void)
 {
 	__u32 id;
 
-	if (!(cfg.only & (FSC_ONLY_TGID | FSC_ONLY_TGIDS | FSC_ONLY_TIDS)) && is_self())
+	if (cfg.only & FSC_ONLY_OTHERS && is_self())
 		return 0;
 	if (cfg.only & FSC_ONLY_TGID && pid_tgid() >> 32 != cfg.tgid)
 		return 0;

@@ -18,6 +18,7 @@
 #include "engine/privilege.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
+#include "sym/libs.h"
 #include "sym/tpformat.h"
 #include "sym/tracefs.h"
 
@@ -82,6 +83,35 @@ static int configure_follow(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
+static bool is_target(const struct fsc_targets *t, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct fsc_target_file *f = FSC_AT(struct fsc_target_file, &t->files, i);
+
+		if (f->dev == st.st_dev && f->ino == st.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Whether our own process can hit a probe: in the kernel always, in user space if we map the file.
+ * Where it cannot, the program need not ask. */
+static bool hits_self(const struct fsc_targets *t)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	bool hits = count_sites(t, FSC_SITE_USER) < fsc_targets_count(t) ||
+		    fsc_libs_mapped(getpid(), &files, NULL);
+
+	for (size_t i = 0; !hits && i < files.n; i++)
+		hits = is_target(t, FSC_AT(struct fsc_libs_file, &files, i)->path);
+	fsc_libs_release(&files);
+	return hits;
+}
+
 static int configure(struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_session_opts *o = &s->opts;
@@ -98,6 +128,8 @@ static int configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->only |= FSC_ONLY_TGID, cfg->tgid = (uint32_t)o->pids[0];
 	else if (o->n_pids)
 		cfg->only |= FSC_ONLY_TGIDS;
+	else if (hits_self(s->targets))
+		cfg->only |= FSC_ONLY_OTHERS;
 	if (o->comm) {
 		cfg->only |= FSC_ONLY_COMM;
 		strncpy(cfg->comm, o->comm, sizeof(cfg->comm) - 1);

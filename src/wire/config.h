@@ -24,6 +24,7 @@ enum fsc_only {
 	FSC_ONLY_TIDS = 1 << 2,
 	FSC_ONLY_COMM = 1 << 3,
 	FSC_ONLY_CGROUP = 1 << 4,
+	FSC_ONLY_OTHERS = 1 << 5, /* not our own process */
 };
 
 struct fsc_config {
