@@ -52,12 +52,25 @@ static void globs_cover_the_whole_name(void **state)
 	    {"a\\*b", "axb", false},
 	    {"Vec::operator[]", "Vec::operator[]", true},
 	    {"operator[]*", "operator[](int)", true},
-	    {"[", "[", true},
 	    {"*Read", "vfs_read", false},
 	};
 
 	(void)state;
 	check(all, sizeof(all) / sizeof(all[0]), false);
+}
+
+static void an_open_bracket_is_a_usage_error(void **state)
+{
+	struct fsc_err err = {0};
+	struct fsc_pattern p;
+
+	(void)state;
+	assert_int_equal(fsc_pattern_init(&p, "vfs_[rw", false, &err), -EINVAL);
+	assert_true(err.usage);
+	assert_non_null(strstr(err.msg, "vfs_[rw"));
+	/* in an expression it is regcomp's to judge */
+	assert_int_equal(fsc_pattern_init(&p, "vfs_[rw]", true, &err), 0);
+	fsc_pattern_release(&p);
 }
 
 static void plain_names_are_exact(void **state)
@@ -256,6 +269,7 @@ static void nearest_text_is_cut_not_overrun(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(an_open_bracket_is_a_usage_error),
 	    cmocka_unit_test(globs_cover_the_whole_name),
 	    cmocka_unit_test(plain_names_are_exact),
 	    cmocka_unit_test(expressions_match_anywhere),
