@@ -1,4 +1,4 @@
-/* What session.c, attach.c and calibrate.c share of a session. */
+/* What the files of the engine share of a session. */
 #ifndef FSC_ENGINE_SESSION_PRIV_H
 #define FSC_ENGINE_SESSION_PRIV_H
 
