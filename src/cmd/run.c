@@ -26,44 +26,6 @@
 #include "source/live.h"
 #include "sym/libs.h"
 
-static const char *const via_names[] = {"best", "multi", "fentry", "single", NULL};
-
-const struct fsc_opt fsc_run_opts[] = {
-    {'t', "tid", FSC_OPT_LIST, offsetof(struct fsc_run_opts, tids), "TID",
-     "only this thread; may be repeated", NULL},
-    {0, "comm", FSC_OPT_STRING, offsetof(struct fsc_run_opts, comm), "NAME",
-     "only tasks of this name", NULL},
-    {0, "cgroup", FSC_OPT_STRING, offsetof(struct fsc_run_opts, cgroup), "PATH",
-     "only tasks in this cgroup or below", NULL},
-    {0, "follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, follow), NULL,
-     "with -p: the children it forks, too", NULL},
-    {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, no_follow), NULL,
-     "with -- COMMAND: not the children it forks", NULL},
-    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct fsc_run_opts, duration), "SEC",
-     "stop after this time (0.5 is half a second)", NULL},
-    {'i', "interval", FSC_OPT_SECONDS, offsetof(struct fsc_run_opts, interval), "SEC",
-     "report each stretch of this time", NULL},
-    {'T', "timestamps", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, timestamps), NULL,
-     "print the time with each report", NULL},
-    {'f', "format", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, format), "FORMAT", "output",
-     fsc_sink_names},
-    {'o', "output", FSC_OPT_STRING, offsetof(struct fsc_run_opts, output), "FILE",
-     "write the data to a file", NULL},
-    {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, via), "RUNG", "how to attach",
-     via_names},
-    {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, fast_uprobes), NULL,
-     "probe 5-byte nops though forked children may die", NULL},
-    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, verbose), NULL,
-     "say what is being done, on stderr", NULL},
-    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_run_opts, ready_fd), "N", NULL, NULL},
-    {0},
-};
-
-void fsc_run_opts_release(struct fsc_run_opts *o)
-{
-	fsc_vec_release(&o->tids);
-}
-
 struct run {
 	const struct fsc_run_plan *plan;
 	const struct fsc_run_opts *o;
@@ -86,35 +48,6 @@ struct run {
 };
 
 /* ---- preparation ---- */
-
-static int check_options(const struct run *r, struct fsc_err *err)
-{
-	const struct fsc_run_opts *o = r->o;
-
-	if (!r->plan->n_probes)
-		return fsc_err_usage(err,
-				     "no probe given; try: funcscope count 'vfs_*' or c:malloc");
-	if (r->plan->command && r->plan->probe->pids.n)
-		return fsc_err_usage(err, "-p and a command exclude each other");
-	if (r->plan->command && o->tids.n)
-		return fsc_err_usage(err, "-t and a command exclude each other");
-	if (r->plan->probe->pids.n && o->tids.n)
-		return fsc_err_usage(err, "-p and -t exclude each other");
-	if (o->follow && !r->plan->probe->pids.n && !r->plan->command)
-		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
-	if (o->follow && o->no_follow)
-		return fsc_err_usage(err, "--follow and --no-follow exclude each other");
-	if (o->comm && !o->comm[0])
-		return fsc_err_usage(err, "--comm needs a name");
-	if (o->cgroup && !o->cgroup[0])
-		return fsc_err_usage(err, "--cgroup needs a path");
-	if (o->comm && strlen(o->comm) >= FSC_COMM_LEN)
-		return fsc_err_usage(err,
-				     "--comm '%s' is longer than the %d bytes the kernel keeps of "
-				     "a task's name",
-				     o->comm, FSC_COMM_LEN - 1);
-	return 0;
-}
 
 /* The process a thread belongs to. */
 static int thread_owner(pid_t tid, struct fsc_vec *ret, struct fsc_err *err)
@@ -508,7 +441,7 @@ static void release(struct run *r)
 
 static int run(struct run *r, struct fsc_err *err)
 {
-	int rc = check_options(r, err);
+	int rc = fsc_run_check(r->plan, err);
 
 	if (!rc)
 		rc = find_tasks(r, err);
