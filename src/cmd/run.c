@@ -34,7 +34,6 @@ struct run {
 	struct fsc_vec pids, tids; /* pid_t: what to count */
 	struct fsc_vec owners;	   /* pid_t: whose files to look into */
 	struct fsc_vec pidfds;	   /* int */
-	size_t pids_left;
 	struct fsc_targets targets;
 	struct fsc_session *session;
 	struct fsc_live *live;
@@ -220,16 +219,16 @@ static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct run *r = arg;
+	size_t left = 0;
 
 	(void)n;
 	(void)err;
 	if (r->o->follow)
 		return 0;
 	/* Each descriptor stays readable for ever: look at all of them, once. */
-	r->pids_left = 0;
 	for (size_t i = 0; i < r->owners.n; i++)
-		r->pids_left += kill(*FSC_AT(pid_t, &r->owners, i), 0) == 0;
-	if (r->pids_left)
+		left += kill(*FSC_AT(pid_t, &r->owners, i), 0) == 0;
+	if (left)
 		return 0;
 	fsc_log(FSC_LOG_NOTE, "%s ended",
 		r->owners.n == 1 ? "the process has" : "all processes have");

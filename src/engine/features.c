@@ -78,21 +78,23 @@ static int try_uprobe(char *why, unsigned n)
 			BPF_PROG_TYPE_KPROBE, "opening a uprobe event", why, n);
 }
 
-static int link_self(int attach_type, pid_t pid)
+/* A link of one of the multi sorts on our own code; a descriptor or -errno. */
+static int link_self(int attach_type, int (*link)(int prog, const struct fsc_sys_uprobes *u))
 {
 	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
 	uint64_t offset;
-	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = pid};
+	struct fsc_sys_uprobes u = {
+	    .path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = getpid()};
 	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
 
 	if (prog < 0 || rc)
 		return prog < 0 ? prog : rc;
-	return fsc_sys_link_uprobes(prog, &u);
+	return link(prog, &u);
 }
 
 static int try_uprobe_multi(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep) int link = link_self(FSC_ATTACH_UPROBE_MULTI, getpid());
+	FSC_AUTO(fsc_closep) int link = link_self(FSC_ATTACH_UPROBE_MULTI, fsc_sys_link_uprobes);
 
 	return link < 0 ? no(why, n, link, "linking many uprobes at once (Linux 6.6)") : 0;
 }
@@ -124,16 +126,8 @@ static int try_uprobe_multi_pid(char *why, unsigned n)
 static int try_uprobe_session(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
-	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .n = 1, .pid = getpid()};
-	FSC_AUTO(fsc_closep) int link = -1;
-	uint64_t offset;
-	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
+	int link = link_self(FSC_ATTACH_UPROBE_SESSION, fsc_sys_link_uprobe_session);
 
-	if (prog < 0 || rc)
-		return no(why, n, prog < 0 ? prog : rc, "loading a session program");
-	u.offsets = &offset;
-	link = fsc_sys_link_uprobe_session(prog, &u);
 	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.13)") : 0;
 }
 
