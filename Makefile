@@ -85,7 +85,7 @@ $(O)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
 
 $(O)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
 	@mkdir -p $(@D)
-	$(CLANG) -O2 -g -Wall -Werror -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc -Ibpf -c -o $@ $<
+	$(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc -Ibpf -c -o $@ $<
 
 $(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@

@@ -1,186 +1,131 @@
-/* The programs that sit on functions. Entry points are one per program type and three lines long;
- * all of them end in on_hit(). What is counted by what is constant configuration, so that the
- * verifier removes the rest. Nothing here reads kernel structures, so no kernel type information is
- * needed. */
-#include <linux/bpf.h>
-#include <bpf/bpf_helpers.h>
-
-#include "wire/config.h"
+/* The programs that sit on functions. Entry points are one per program type and a few lines long;
+ * all of them end in on_entry() or on_exit(). What is done with a hit is constant configuration, so
+ * that the verifier removes the rest. */
+#include "common.bpf.h"
+#include "count.bpf.h"
+#include "time.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct fsc_config cfg;
 
-/* counts[cpu * stride + row]: every hit seen. User space maps it and sums over the CPUs. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} counts SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, struct fsc_count_key);
-	__type(value, __u64);
-} keyed SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, FSC_LOSS_MAX);
-	__type(key, __u32);
-	__type(value, __u64);
-} losses SEC(".maps");
-
-/* Processes (FSC_ONLY_TGIDS) or threads (FSC_ONLY_TIDS) that count; following forks adds to it. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u8);
-} tasks SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 2 * FSC_SYSCALLS);
-	__type(key, __u32);
-	__type(value, __u32);
-} syscalls SEC(".maps");
-
-/* Numbers as our own pid namespace has them: those the user typed and will read. */
-static __always_inline __u64 pid_tgid(void)
-{
-	struct bpf_pidns_info ns = {};
-
-	if (!cfg.pidns_ino)
-		return bpf_get_current_pid_tgid();
-	if (bpf_get_ns_current_pid_tgid(cfg.pidns_dev, cfg.pidns_ino, &ns, sizeof(ns)))
-		return 0;
-	return (__u64)ns.tgid << 32 | ns.pid;
-}
-
-static __always_inline int same_comm(void)
-{
-	char comm[FSC_COMM_LEN] = {};
-
-	bpf_get_current_comm(comm, sizeof(comm));
-#pragma unroll
-	for (int i = 0; i < FSC_COMM_LEN; i++) {
-		if (comm[i] != cfg.comm[i])
-			return 0;
-		if (!comm[i])
-			break;
-	}
-	return 1;
-}
-
-static __always_inline int is_self(void)
-{
-	return pid_tgid() >> 32 == cfg.self_tgid;
-}
-
-static __always_inline int wanted(void)
-{
-	__u32 id;
-
-	if (cfg.only & FSC_ONLY_OTHERS && is_self())
-		return 0;
-	if (cfg.only & FSC_ONLY_TGID && pid_tgid() >> 32 != cfg.tgid)
-		return 0;
-	if (cfg.only & FSC_ONLY_TGIDS) {
-		id = pid_tgid() >> 32;
-		if (!bpf_map_lookup_elem(&tasks, &id))
-			return 0;
-	}
-	if (cfg.only & FSC_ONLY_TIDS) {
-		id = (__u32)pid_tgid();
-		if (!bpf_map_lookup_elem(&tasks, &id))
-			return 0;
-	}
-	if (cfg.only & FSC_ONLY_CGROUP &&
-	    bpf_get_current_ancestor_cgroup_id(cfg.cgroup_level) != cfg.cgroup_id)
-		return 0;
-	return !(cfg.only & FSC_ONLY_COMM) || same_comm();
-}
-
-static __always_inline void lose(__u32 why)
-{
-	__u64 *n = bpf_map_lookup_elem(&losses, &why);
-
-	if (n)
-		__sync_fetch_and_add(n, 1);
-}
-
-static __always_inline void count_keyed(__u32 row)
-{
-	struct fsc_count_key key = {.row = row};
-	__u64 one = 1, *n;
-	long rc;
-
-	if (cfg.by & FSC_BY_PID)
-		key.pid = pid_tgid() >> 32;
-	if (cfg.by & FSC_BY_TID)
-		key.tid = (__u32)pid_tgid();
-	if (cfg.by & FSC_BY_CPU && row != cfg.calibrate_row)
-		key.cpu = bpf_get_smp_processor_id();
-	if (cfg.by & FSC_BY_CGROUP)
-		key.cgroup = bpf_get_current_cgroup_id();
-	if (cfg.by & FSC_BY_COMM)
-		bpf_get_current_comm(key.comm, sizeof(key.comm));
-	n = bpf_map_lookup_elem(&keyed, &key);
-	if (n) {
-		__sync_fetch_and_add(n, 1);
-		return;
-	}
-	rc = bpf_map_update_elem(&keyed, &key, &one, BPF_NOEXIST);
-	if (!rc)
-		return;
-	/* Another CPU may have made the key in between: then it is there now. */
-	n = bpf_map_lookup_elem(&keyed, &key);
-	if (n)
-		__sync_fetch_and_add(n, 1);
-	else if (row != cfg.calibrate_row)
-		lose(rc == -16 /* EBUSY */ ? FSC_LOSS_KEYS_BUSY : FSC_LOSS_KEYS_FULL);
-}
-
-/* Atomic although the counter belongs to one CPU: uprobe programs can be preempted by another
- * thread that hits the same probe on the same CPU. */
+/* A hit where nothing is paired: it counts, at entry or at return alike. */
 static __always_inline int on_hit(__u32 row)
 {
-	__u32 slot = bpf_get_smp_processor_id() * cfg.stride + row;
-	__u64 *n;
-
-	if (row == cfg.calibrate_row ? !is_self() : !wanted())
+	if (!accepts(row))
 		return 0;
-	n = bpf_map_lookup_elem(&counts, &slot);
-	if (n)
-		__sync_fetch_and_add(n, 1);
+	count_seen(row);
 	if (cfg.by)
 		count_keyed(row);
 	return 0;
 }
 
-/* Functions of user space and of the kernel, entry or return: the link decides. The three differ
- * only in the attach type they are loaded with (none, kprobe.multi, uprobe.multi). */
-SEC("?kprobe")
-int generic_entry(void *ctx)
+static __always_inline int on_entry(struct call *c)
 {
-	return on_hit(bpf_get_attach_cookie(ctx));
+	return cfg.mode == FSC_MODE_TIME ? time_entry(c) : on_hit(c->row);
+}
+
+static __always_inline int on_exit(struct call *c)
+{
+	return cfg.mode == FSC_MODE_TIME ? time_exit(c) : on_hit(c->row);
+}
+
+/* ---- with registers: kprobes and uprobes of every sort ---- */
+
+static __always_inline struct call entry_of(struct pt_regs *ctx)
+{
+	return (struct call){
+	    .ctx = ctx, .row = (__u32)bpf_get_attach_cookie(ctx), .id = PT_REGS_SP(ctx)};
+}
+
+/* After the return instruction, x86 has taken the return address off the stack. */
+static __always_inline struct call exit_of(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx), id = PT_REGS_SP(ctx);
+
+#if defined(__TARGET_ARCH_x86)
+	if (!(cookie & FSC_COOKIE_AT_RETURN))
+		id -= 8;
+#endif
+	return (struct call){
+	    .ctx = ctx, .row = (__u32)cookie, .id = id, .perhaps = cookie & FSC_COOKIE_PERHAPS};
+}
+
+/* The link decides whether a program sits at entry or return. Each comes three times, differing
+ * only in the attach type it is loaded with (none, kprobe.multi, uprobe.multi). */
+#define ENTRY(name)                                                                                \
+	SEC("?kprobe")                                                                             \
+	int name##_entry(struct pt_regs *ctx)                                                      \
+	{                                                                                          \
+		struct call c = entry_of(ctx);                                                     \
+                                                                                                   \
+		on_entry(&c);                                                                      \
+		return 0;                                                                          \
+	}
+#define EXIT(name)                                                                                 \
+	SEC("?kprobe")                                                                             \
+	int name##_exit(struct pt_regs *ctx)                                                       \
+	{                                                                                          \
+		struct call c = exit_of(ctx);                                                      \
+                                                                                                   \
+		on_exit(&c);                                                                       \
+		return 0;                                                                          \
+	}
+
+ENTRY(generic)
+EXIT(generic)
+ENTRY(kprobe_multi)
+EXIT(kprobe_multi)
+ENTRY(uprobe_multi)
+EXIT(uprobe_multi)
+
+/* ---- sessions: one program at both ends, and 8 bytes that the kernel keeps for each call ---- */
+
+/* Calls of kernel functions by their number, which user space puts in: libbpf would read the whole
+ * of the kernel's type information at every start of every command to find them. */
+#define KERNEL_CALL(mark, ctx)                                                                     \
+	({                                                                                         \
+		__u64 got;                                                                         \
+		asm volatile("r1 = %1\n\tr0 = " mark " ll\n\t%0 = r0"                              \
+			     : "=r"(got)                                                           \
+			     : "r"(ctx)                                                            \
+			     : "r0", "r1", "r2", "r3", "r4", "r5");                                \
+		got;                                                                               \
+	})
+
+static __always_inline int on_session(struct pt_regs *ctx)
+{
+	bool is_return = KERNEL_CALL("0x5eed5eed0badca01", ctx) & 1; /* FSC_IS_RETURN_MARK */
+	struct call c;
+	__u64 *cookie, put_in;
+
+	/* As libbpf loads it, before the calls are put in, nothing behind this is looked at. */
+	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(put_in)); /* FSC_ROW_MARK */
+	if (put_in != 1)
+		return 0;
+	if (cfg.keep == FSC_KEEP_COOKIE) {
+		cookie = (__u64 *)KERNEL_CALL("0x5eed5eed0badca02", ctx); /* FSC_COOKIE_MARK */
+		if (is_return)
+			return time_exit_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
+		return time_entry_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
+	}
+	c = is_return ? exit_of(ctx) : entry_of(ctx);
+	return is_return ? on_exit(&c) : on_entry(&c);
 }
 
 SEC("?kprobe")
-int kprobe_multi_entry(void *ctx)
+int kprobe_session(struct pt_regs *ctx)
 {
-	return on_hit(bpf_get_attach_cookie(ctx));
+	return on_session(ctx);
 }
 
 SEC("?kprobe")
-int uprobe_multi_entry(void *ctx)
+int uprobe_session(struct pt_regs *ctx)
 {
-	return on_hit(bpf_get_attach_cookie(ctx));
+	return on_session(ctx);
 }
+
+/* ---- one program per place ---- */
 
 SEC("?tracepoint")
 int tracepoint_entry(void *ctx)
@@ -190,15 +135,42 @@ int tracepoint_entry(void *ctx)
 
 /* fentry, fexit and raw tracepoints take one program per place, and have no cookie on older
  * kernels. User space loads these instructions again for each place, with the row in the mark's
- * stead; the section only says how libbpf is to prepare them. */
-SEC("?kprobe")
-int own_entry(void *ctx)
+ * stead; the section only says how libbpf is to prepare them. Entry and exit of one call see the
+ * same context, which lies on the stack: it tells calls apart as well as the stack pointer. */
+static __always_inline struct call own_call(void *ctx)
 {
 	__u64 row;
 
 	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(row)); /* FSC_ROW_MARK */
-	return on_hit((__u32)row);
+	return (struct call){.ctx = ctx, .row = (__u32)row};
 }
+
+SEC("?kprobe")
+int own_entry(void *ctx)
+{
+	struct call c = own_call(ctx);
+
+	on_entry(&c);
+	return 0;
+}
+
+SEC("?kprobe")
+int own_exit(void *ctx)
+{
+	struct call c = own_call(ctx);
+
+	on_exit(&c);
+	return 0;
+}
+
+/* ---- system calls ---- */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 2 * FSC_SYSCALLS);
+	__type(key, __u32);
+	__type(value, __u32);
+} syscalls SEC(".maps");
 
 /* The tracepoints syscalls:sys_enter_* and sys_exit_* are all made from two: one program on each of
  * those is hundreds of times quicker to take off, and cheaper to hit. */

@@ -12,10 +12,11 @@ FIX_CFLAGS   := -std=gnu17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLAGS
 FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLAGS)
 
 # One C file, one program.
-FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner
+FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner \
+	     timed nest jumps inflight strings enums structs usdtargs
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
-	     libplug.so libfix.so.1 bare/libfix.so.1
+	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -68,6 +69,24 @@ $(FIX)/sepdebug $(FIX)/sepdebug.debug &: $(FIX_SRC)/calls.c $(FIX_HDR)
 
 $(FIX)/cxx: $(FIX_SRC)/cxx.cc $(FIX_HDR)
 	$(CXX) $(FIX_CXXFLAGS) -o $@ $<
+
+$(FIX)/throws: $(FIX_SRC)/throws.cc $(FIX_HDR)
+	$(CXX) $(FIX_CXXFLAGS) -o $@ $<
+
+# A tail call that became a call would prove nothing: the two must be jumps (jmp, on arm64 b).
+$(FIX)/tails: $(FIX_SRC)/tails.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -foptimize-sibling-calls -S -o $@.s $<
+	grep -Eq '^[[:space:]]+(jmp|b)[[:space:]]+tail_g$$' $@.s
+	grep -Eq '^[[:space:]]+(jmp|b)[[:space:]]+tail_h$$' $@.s
+	$(CC) $(FIX_CFLAGS) -o $@ $@.s
+	rm -f $@.s
+
+# Stacks by frame pointers need them in every frame; without them only the unwind tables help.
+FIX_CHAINS := $(FIX_CFLAGS) -fno-optimize-sibling-calls
+$(FIX)/chains: $(FIX_SRC)/chains.c $(FIX_HDR)
+	$(CC) $(FIX_CHAINS) -fno-omit-frame-pointer -o $@ $<
+$(FIX)/chains-nofp: $(FIX_SRC)/chains.c $(FIX_HDR)
+	$(CC) $(FIX_CHAINS) -fomit-frame-pointer -o $@ $<
 
 # The C compiler takes no such name; objcopy does.
 $(FIX)/ctlsym: $(FIX_SRC)/ctlsym.c $(FIX_HDR)

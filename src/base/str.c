@@ -2,6 +2,10 @@
  */
 #include "base/str.h"
 
+#include <stdlib.h>
+
+#include <ctype.h>
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
@@ -151,4 +155,34 @@ void fsc_nearest_text(const struct fsc_nearest *n, char *buf, size_t size)
 				       : i == n->n - 1 ? " or "
 						       : ", ",
 				       n->best[i].name);
+}
+
+bool fsc_str_duration(const char *s, size_t n, double *ret_ns)
+{
+	static const struct {
+		const char *name;
+		double ns;
+	} units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}};
+	char text[32], *unit;
+	double v;
+
+	if (!n || n >= sizeof(text) || !isdigit((unsigned char)s[0]))
+		return false;
+	memcpy(text, s, n);
+	text[n] = '\0';
+	if (strspn(text, "0123456789.") == n && strspn(text, "0.") == n) {
+		*ret_ns = 0; /* 0 needs no unit */
+		return true;
+	}
+	text[strspn(text, "0123456789.")] = '\0';
+	v = strtod(text, &unit);
+	if (*unit)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (n - strlen(text) == strlen(units[i].name) &&
+		    !strncmp(s + strlen(text), units[i].name, strlen(units[i].name))) {
+			*ret_ns = v * units[i].ns;
+			return *ret_ns < 9e18;
+		}
+	return false;
 }

@@ -34,6 +34,10 @@ int fsc_str_each(const struct fsc_vec *texts,
 		 int (*fn)(const char *item, size_t n, void *arg, struct fsc_err *err), void *arg,
 		 struct fsc_err *err);
 
+/* Reads the first n letters as a duration: a number and ns, us, ms, s or m. Nanoseconds; false for
+ * anything else. */
+bool fsc_str_duration(const char *s, size_t n, double *ret_ns);
+
 /* How many single-letter edits (insert, delete, replace, swap of neighbours) make a into b; more
  * than limit is reported as limit + 1. */
 int fsc_str_distance(const char *a, const char *b, int limit);

@@ -113,7 +113,9 @@ static int list(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec
 	if (!rc)
 		rc = fsc_probes_pids(&po->pids, pids, err);
 	if (!rc)
-		rc = fsc_probes_resolve(argv + 1, n, po, pids, NULL, t, err);
+		rc = fsc_probes_resolve(argv + 1, n, po,
+					&(struct fsc_scope){.pids = pids->data, .n_pids = pids->n},
+					t, err);
 	return rc ? rc : print(t, lo.format, err);
 }
 

@@ -66,7 +66,13 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 
 	if (rc)
 		return rc;
-	rc = spec.kind->resolve(&spec, scope, ret, err);
+	if (scope->pairs && (spec.kind->ret || !spec.kind->returns || spec.offset || spec.file))
+		rc = fsc_err_usage(err,
+				   "'%s' has no entry and return to time between; name a function, "
+				   "as in c:malloc",
+				   text);
+	else
+		rc = spec.kind->resolve(&spec, scope, ret, err);
 	fsc_spec_release(&spec);
 	return rc;
 }
@@ -86,18 +92,15 @@ static int nothing_left(const struct fsc_targets *t, struct fsc_err *err)
 }
 
 int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *o,
-		       const struct fsc_vec *pids, const char *command, struct fsc_targets *ret,
-		       struct fsc_err *err)
+		       const struct fsc_scope *in, struct fsc_targets *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) struct fsc_pattern *ex = calloc(o->excludes.n + 1, sizeof(*ex));
-	struct fsc_scope scope = {
-	    .pids = pids->data,
-	    .n_pids = pids->n,
-	    .command = command,
-	    .regex = o->regex,
-	    .excludes = ex,
-	};
+	struct fsc_scope scope = *in;
 	int rc = ex ? 0 : fsc_err_nomem(err);
+
+	scope.regex = o->regex;
+	scope.excludes = ex;
+	scope.n_excludes = 0;
 
 	for (size_t i = 0; !rc && i < o->excludes.n; i++) {
 		rc =

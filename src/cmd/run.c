@@ -39,7 +39,6 @@ struct run {
 	struct fsc_live *live;
 	struct fsc_loop loop;
 	struct fsc_sink sink;
-	struct fsc_profile before; /* the last snapshot */
 	uint64_t start_ns, cpu_start, cpu_last;
 	bool child_ended;
 	int child_status;
@@ -103,32 +102,38 @@ static int resolve(struct run *r, struct fsc_err *err)
 	FSC_AUTO(fsc_freep)
 	char *path = r->plan->command ? fsc_libs_which(r->plan->command[0]) : NULL;
 
-	return fsc_probes_resolve(r->plan->probes, r->plan->n_probes, r->plan->probe, &r->owners,
-				  path, &r->targets, err);
+	struct fsc_scope scope = {
+	    .pids = r->owners.data,
+	    .n_pids = r->owners.n,
+	    .command = path,
+	    .pairs = r->plan->session.mode == FSC_MODE_TIME,
+	    .returns = (enum fsc_returns)r->o->returns,
+	};
+
+	return fsc_probes_resolve(r->plan->probes, r->plan->n_probes, r->plan->probe, &scope,
+				  &r->targets, err);
 }
 
 static int open_session(struct run *r, struct fsc_err *err)
 {
-	struct fsc_session_opts so = {
-	    .by = r->plan->by,
-	    .pids = r->pids.data,
-	    .n_pids = r->pids.n,
-	    .follow = r->plan->command ? !r->o->no_follow : r->o->follow,
-	    .tids = r->tids.data,
-	    .n_tids = r->tids.n,
-	    .comm = r->o->comm,
-	    .max_keys = r->plan->max_keys,
-	    .via = (enum fsc_via)r->o->via,
-	    .fast_uprobes = r->o->fast_uprobes,
-	};
+	struct fsc_session_opts so = r->plan->session;
 	int rc = 0;
+
+	so.pids = r->pids.data;
+	so.n_pids = r->pids.n;
+	so.follow = r->plan->command ? !r->o->no_follow : r->o->follow;
+	so.tids = r->tids.data;
+	so.n_tids = r->tids.n;
+	so.comm = r->o->comm;
+	so.via = (enum fsc_via)r->o->via;
+	so.fast_uprobes = r->o->fast_uprobes;
 
 	if (r->o->cgroup)
 		rc = fsc_cgroup_find(r->o->cgroup, &so.cgroup_id, &so.cgroup_level, err);
 	if (!rc)
 		rc = fsc_session_open(&r->targets, &so, &r->session, err);
 	if (!rc)
-		rc = fsc_live_new(r->session, &r->targets, r->plan->by, &r->live, err);
+		rc = fsc_live_new(r->session, &r->targets, so.by, &r->live, err);
 	return rc;
 }
 
@@ -153,13 +158,12 @@ static int open_sink(struct run *r, struct fsc_err *err)
 {
 	struct winsize ws;
 
-	r->sink = (struct fsc_sink){
-	    .ops = fsc_sinks[r->o->format],
-	    .out = stdout,
-	    .side = stderr,
-	    .timestamps = r->o->timestamps,
-	    .intervals = r->o->interval > 0,
-	};
+	r->sink = r->plan->sink;
+	r->sink.ops = fsc_sinks[r->o->format];
+	r->sink.out = stdout;
+	r->sink.side = stderr;
+	r->sink.timestamps = r->o->timestamps;
+	r->sink.intervals = r->o->interval > 0;
 	if (to_file(r)) {
 		r->sink.out = open_output(r->o->output);
 		if (!r->sink.out)
@@ -236,24 +240,9 @@ static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	return 0;
 }
 
-/* Reports what was counted since the last report. */
 static int report(struct run *r, struct fsc_err *err)
 {
-	bool zeros = r->plan->zeros;
-	struct fsc_profile now, delta;
-	int rc = fsc_live_snapshot(r->live, zeros, &now, err);
-
-	if (rc)
-		return rc;
-	rc = fsc_profile_subtract(&now, &r->before, zeros, &delta, err);
-	if (!rc) {
-		fsc_profile_sort(&delta, r->plan->sort, r->plan->reverse, r->plan->top);
-		rc = fsc_sink_profile(&r->sink, &delta, err);
-		fsc_profile_release(&delta);
-	}
-	fsc_profile_release(&r->before);
-	r->before = now;
-	return rc;
+	return r->plan->view->report(r->plan->state, r->live, &r->sink, err);
 }
 
 static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -329,8 +318,8 @@ static void tell_ready(const struct run *r)
 	if (r->o->ready_fd && write((int)r->o->ready_fd, "armed\n", 6) == 6)
 		close((int)r->o->ready_fd);
 	if (isatty(STDERR_FILENO) && !r->o->duration && !r->plan->command)
-		fsc_log(FSC_LOG_NOTE, "counting %zu function%s; Ctrl-C ends", r->targets.rows.n,
-			r->targets.rows.n == 1 ? "" : "s");
+		fsc_log(FSC_LOG_NOTE, "%s %zu function%s; Ctrl-C ends", r->plan->view->doing,
+			r->targets.rows.n, r->targets.rows.n == 1 ? "" : "s");
 }
 
 /* For -v: what was found, and how it was attached. */
@@ -347,6 +336,15 @@ static void tell_attached(const struct run *r, uint64_t start_ns)
 	fsc_log(FSC_LOG_DEBUG, "attached in %.1f ms", (double)(fsc_clock_mono() - start_ns) / 1e6);
 }
 
+/* What the probes cost must be known before a duration is. */
+static int arm_timing(struct run *r, struct fsc_err *err)
+{
+	if (r->plan->session.mode != FSC_MODE_TIME)
+		return 0;
+	fsc_live_calibrate(r->live);
+	return fsc_live_arm(r->live, err);
+}
+
 static int arm_and_wait(struct run *r, struct fsc_err *err)
 {
 	uint64_t start_ns = fsc_clock_mono();
@@ -359,6 +357,9 @@ static int arm_and_wait(struct run *r, struct fsc_err *err)
 	if (rc)
 		return rc;
 	tell_attached(r, start_ns);
+	rc = arm_timing(r, err);
+	if (rc)
+		return rc;
 	r->start_ns = fsc_clock_mono();
 	r->cpu_start = r->cpu_last = cpu_now(r);
 	rc = start_timers(r, err);
@@ -424,7 +425,6 @@ static void release(struct run *r)
 	fsc_loop_release(&r->loop);
 	for (size_t i = 0; i < r->pidfds.n; i++)
 		close(*FSC_AT(int, &r->pidfds, i));
-	fsc_profile_release(&r->before);
 	fsc_live_free(r->live);
 	fsc_session_free(r->session);
 	fsc_targets_release(&r->targets);
@@ -451,7 +451,7 @@ static int run(struct run *r, struct fsc_err *err)
 	if (rc)
 		return rc;
 	fsc_warn_fast(&r->targets, r->o->fast_uprobes);
-	fsc_warn_throws(&r->targets);
+	fsc_warn_throws(&r->targets, r->plan->session.mode == FSC_MODE_TIME);
 	rc = arm_and_wait(r, err);
 	return rc ? rc : finish(r, err);
 }

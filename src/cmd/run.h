@@ -7,14 +7,16 @@
 #include "base/opt.h"
 #include "base/vec.h"
 #include "cmd/probes.h"
-#include "model/profile.h"
+#include "engine/session.h"
+#include "sink/sink.h"
+#include "source/live.h"
 
 struct fsc_run_opts {
 	struct fsc_vec tids; /* -t, const char * */
 	const char *comm, *cgroup, *output;
 	double duration, interval; /* 0: none */
 	bool timestamps, follow, no_follow, fast_uprobes, verbose;
-	int format, via;
+	int format, via, returns;
 	unsigned ready_fd; /* tests and benchmarks: written to when armed */
 };
 
@@ -25,17 +27,23 @@ extern const struct fsc_opt fsc_run_opts[];
 	}
 void fsc_run_opts_release(struct fsc_run_opts *o);
 
+/* What a command does with a run: it reports, at each interval and at the end. */
+struct fsc_run_view {
+	const char *doing; /* "counting" */
+	int (*report)(void *state, struct fsc_live *live, struct fsc_sink *sink,
+		      struct fsc_err *err);
+};
+
 struct fsc_run_plan {
+	const struct fsc_run_view *view;
+	void *state;			 /* the view's own */
+	struct fsc_session_opts session; /* what is measured; whose calls is filled in by the run */
+	struct fsc_sink sink;		 /* how it is shown; where to is filled in by the run */
 	const struct fsc_probe_opts *probe;
 	const struct fsc_run_opts *run;
 	char *const *probes;
 	int n_probes;
 	char *const *command; /* NULL: none */
-	uint32_t by;	      /* enum fsc_by */
-	unsigned max_keys;
-	bool zeros, reverse;
-	enum fsc_sort sort;
-	unsigned top;
 };
 
 /* Whether the options go together; a usage error otherwise. */

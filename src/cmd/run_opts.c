@@ -4,6 +4,7 @@
 #include "cmd/run.h"
 #include "sink/sink.h"
 
+static const char *const returns_names[] = {"best", "trampoline", "instructions", NULL};
 static const char *const via_names[] = {"best", "multi", "fentry", "single", NULL};
 
 const struct fsc_opt fsc_run_opts[] = {
@@ -29,6 +30,8 @@ const struct fsc_opt fsc_run_opts[] = {
      "write the data to a file", NULL},
     {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, via), "RUNG", "how to attach",
      via_names},
+    {0, "returns", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, returns), "HOW",
+     "how returns are caught", returns_names},
     {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, fast_uprobes), NULL,
      "probe 5-byte nops though forked children may die", NULL},
     {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, verbose), NULL,

@@ -22,14 +22,14 @@ void fsc_warn_fast(const struct fsc_targets *targets, bool asked)
 }
 
 /* The kernel's way to catch a return cannot be unwound through. */
-void fsc_warn_throws(const struct fsc_targets *targets)
+void fsc_warn_throws(const struct fsc_targets *targets, bool pairs)
 {
 	for (size_t i = 0; i < fsc_targets_count(targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(targets, i);
 		const struct fsc_target_file *f =
 		    FSC_AT(struct fsc_target_file, &targets->files, t->file);
 
-		if (t->site != FSC_SITE_USER || !t->ret || !f->throws)
+		if (t->site != FSC_SITE_USER || !(t->ret || pairs) || t->by_insns || !f->throws)
 			continue;
 		fsc_log(FSC_LOG_WARN,
 			"return probes on %s: a C++ exception that leaves a probed function "

@@ -7,6 +7,6 @@
 /* --fast-uprobes was asked for: forked children may die, or it changes nothing. */
 void fsc_warn_fast(const struct fsc_targets *targets, bool asked);
 /* Return probes on code that throws exceptions. */
-void fsc_warn_throws(const struct fsc_targets *targets);
+void fsc_warn_throws(const struct fsc_targets *targets, bool pairs);
 
 #endif

@@ -15,32 +15,80 @@
 
 static int link_kprobes(const struct fsc_batch *b, size_t first, size_t n)
 {
-	return fsc_sys_link_kprobes(bpf_program__fd(b->s->skel->progs.kprobe_multi_entry),
-				    b->hidden ? NULL : b->where + first, b->names + first,
-				    b->cookies + first, (uint32_t)n, b->ret);
+	const struct fsc_session *s = b->s;
+	struct fsc_sys_kprobes k = {
+	    .addrs = b->hidden ? NULL : b->where + first,
+	    .names = b->names + first,
+	    .cookies = b->cookies + first,
+	    .n = (uint32_t)n,
+	    .ret = b->end == FSC_END_RETURN,
+	};
+
+	if (b->end == FSC_END_BOTH)
+		return fsc_sys_link_kprobe_session(s->kernel_session, &k);
+	return fsc_sys_link_kprobes(bpf_program__fd(k.ret ? s->skel->progs.kprobe_multi_exit
+							  : s->skel->progs.kprobe_multi_entry),
+				    &k);
 }
 
-static int link_kprobe(struct fsc_session *s, const struct fsc_target *t)
+static int link_kprobe(struct fsc_session *s, const struct fsc_target *t, bool ret)
 {
 	const struct fsc_target_row *row = fsc_targets_row(s->targets, t->row);
 	FSC_AUTO(fsc_closep)
 	int perf =
-	    fsc_sys_perf_kprobe(row->symbol ? row->symbol : row->name, t->addr, t->offset, t->ret);
+	    fsc_sys_perf_kprobe(row->symbol ? row->symbol : row->name, t->addr, t->offset, ret);
 
 	if (perf < 0)
 		return perf;
-	return fsc_sys_link_perf(bpf_program__fd(s->skel->progs.generic_entry), perf, t->row);
+	return fsc_sys_link_perf(
+	    bpf_program__fd(ret ? s->skel->progs.generic_exit : s->skel->progs.generic_entry), perf,
+	    t->row);
 }
 
 int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret)
 {
-	enum bpf_attach_type type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY;
+	struct fsc_own own = {
+	    .from = ret ? s->skel->progs.own_exit : s->skel->progs.own_entry,
+	    .type = BPF_PROG_TYPE_TRACING,
+	    .attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY,
+	    .btf_id = btf_id,
+	    .row = row,
+	};
 	int prog;
 
 	if (btf_id <= 0)
 		return -ENOENT;
-	prog = fsc_attach_own_program(s, BPF_PROG_TYPE_TRACING, (int)type, btf_id, row);
+	prog = fsc_own_program(s, &own);
 	return prog < 0 ? prog : fsc_sys_link_tracing(prog);
+}
+
+/* One end of a function on its own, by fentry or by a kprobe. */
+static int link_one(struct fsc_session *s, const struct fsc_target *t, int btf_id, bool ret)
+{
+	return btf_id > 0 ? fsc_attach_fentry(s, btf_id, t->row, ret) : link_kprobe(s, t, ret);
+}
+
+/* Both ends of a function where calls are paired, return first; the links are the session's. A
+ * descriptor is never left behind where the second fails. */
+static int link_ends(struct fsc_session *s, const struct fsc_target *t, int btf_id)
+{
+	FSC_AUTO(fsc_closep) int leave = -1;
+	int fd;
+
+	if (!s->pairs)
+		return link_one(s, t, btf_id, t->ret);
+	leave = link_one(s, t, btf_id, true);
+	if (leave < 0)
+		return leave;
+	fd = link_one(s, t, btf_id, false);
+	if (fd < 0)
+		return fd;
+	if (fsc_session_keep(&s->links, leave, NULL)) {
+		close(fd);
+		fd = -ENOMEM;
+	}
+	leave = -1;
+	return fd;
 }
 
 /* One function on its own: fentry where it can, else a kprobe. A name that stands for several
@@ -50,17 +98,15 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	enum fsc_via via = s->opts.via;
-	int fd = -ENOTSUP;
+	int fd = -ENOTSUP, id;
 
 	if ((via == FSC_VIA_BEST || via == FSC_VIA_FENTRY) && t->at_entry && per_row[t->row] == 1) {
-		fd = fsc_attach_fentry(
-		    s,
-		    fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr),
-		    t->row, t->ret);
+		id = fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr);
+		fd = id > 0 ? link_ends(s, t, id) : -ENOENT;
 		s->on_rung[FSC_RUNG_FENTRY] += fd >= 0;
 	}
 	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {
-		fd = link_kprobe(s, t);
+		fd = link_ends(s, t, 0);
 		s->on_rung[FSC_RUNG_KPROBE] += fd >= 0;
 	}
 	if (fd >= 0)
@@ -68,7 +114,7 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 	return fsc_session_refuse(s, i, fd, err);
 }
 
-static int attach_kernel_each(struct fsc_session *s, const bool *skip, struct fsc_err *err)
+static int attach_kernel_each(struct fsc_session *s, const bool *left, struct fsc_err *err)
 {
 	size_t n = fsc_targets_count(s->targets);
 	FSC_AUTO(fsc_freep) uint32_t *per_row = calloc(s->targets->rows.n, sizeof(*per_row));
@@ -80,7 +126,7 @@ static int attach_kernel_each(struct fsc_session *s, const bool *skip, struct fs
 	for (size_t i = 0; i < n; i++)
 		per_row[fsc_targets_at(s->targets, i)->row]++;
 	for (size_t i = 0; !rc && i < n; i++)
-		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL && !skip[i])
+		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL && left[i])
 			rc = attach_kernel_one(s, i, &names, per_row, err);
 	fsc_btf_names_release(&names);
 	return rc;
@@ -91,15 +137,21 @@ static int leave(struct fsc_batch *b, size_t i, int code, struct fsc_err *err)
 {
 	if (b->s->opts.via == FSC_VIA_MULTI)
 		return fsc_session_refuse(b->s, b->targets[i], code, err);
-	b->targets[i] = SIZE_MAX;
+	b->left[b->targets[i]] = true;
 	return 0;
 }
 
-static int attach_kernel_multi(struct fsc_session *s, bool ret, bool *done, struct fsc_err *err)
+/* One end of every function; left are those that the link does not take. */
+static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *left,
+			       struct fsc_err *err)
 {
 	size_t max = fsc_targets_count(s->targets);
-	struct fsc_batch b = {
-	    .s = s, .ret = ret, .rung = FSC_RUNG_KPROBE_MULTI, .link = link_kprobes};
+	struct fsc_batch b = {.s = s,
+			      .end = end,
+			      .left = left,
+			      .rung = end == FSC_END_BOTH ? FSC_RUNG_KPROBE_SESSION
+							  : FSC_RUNG_KPROBE_MULTI,
+			      .link = link_kprobes};
 	int rc = fsc_batch_init(&b, max, err);
 
 	if (rc)
@@ -107,14 +159,12 @@ static int attach_kernel_multi(struct fsc_session *s, bool ret, bool *done, stru
 	for (size_t i = 0; i < max; i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		if (t->site == FSC_SITE_KERNEL && t->ret == ret && t->at_entry)
+		if (t->site == FSC_SITE_KERNEL && !left[i] && !s->unusable[i] &&
+		    fsc_attach_takes(s, t, end))
 			fsc_batch_add(&b, i, t->addr, 0);
 	}
 	if (b.n)
 		rc = fsc_batch_link(&b, 0, b.n, leave, err);
-	for (size_t i = 0; i < b.n; i++)
-		if (b.targets[i] != SIZE_MAX)
-			done[b.targets[i]] = true;
 	fsc_batch_release(&b);
 	return rc;
 }
@@ -122,8 +172,8 @@ static int attach_kernel_multi(struct fsc_session *s, bool ret, bool *done, stru
 /* Where no function at all could be attached, the question is whether any ever can. */
 static int check_any(const struct fsc_session *s, struct fsc_err *err)
 {
-	if (s->on_rung[FSC_RUNG_KPROBE_MULTI] || s->on_rung[FSC_RUNG_FENTRY] ||
-	    s->on_rung[FSC_RUNG_KPROBE])
+	if (s->on_rung[FSC_RUNG_KPROBE_SESSION] || s->on_rung[FSC_RUNG_KPROBE_MULTI] ||
+	    s->on_rung[FSC_RUNG_FENTRY] || s->on_rung[FSC_RUNG_KPROBE])
 		return 0;
 	if (s->opts.via != FSC_VIA_BEST)
 		fsc_err_set(err, ENOTSUP,
@@ -142,21 +192,20 @@ static int check_any(const struct fsc_session *s, struct fsc_err *err)
 int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err)
 {
 	size_t n = fsc_targets_count(s->targets);
-	FSC_AUTO(fsc_freep) bool *done = calloc(n ? n : 1, sizeof(*done));
+	FSC_AUTO(fsc_freep) bool *left = calloc(n ? n : 1, sizeof(*left));
 	enum fsc_via via = s->opts.via;
-	bool any = false;
+	bool multi = via == FSC_VIA_BEST || via == FSC_VIA_MULTI;
 	int rc = 0;
 
-	if (!done)
+	if (!left)
 		return fsc_err_nomem(err);
-	for (size_t i = 0; i < n; i++)
-		any |= fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL;
-	if (!any)
+	if (!fsc_session_sites(s->targets, FSC_SITE_KERNEL))
 		return 0;
-	if (via == FSC_VIA_BEST || via == FSC_VIA_MULTI)
-		for (int ret = 0; !rc && ret <= 1; ret++)
-			rc = attach_kernel_multi(s, ret, done, err);
+	for (size_t i = 0; i < n; i++)
+		left[i] = !multi || !fsc_targets_at(s->targets, i)->at_entry;
+	for (int end = 0; multi && !rc && end < FSC_END_MAX; end++)
+		rc = attach_kernel_multi(s, (enum fsc_end)end, left, err);
 	if (!rc)
-		rc = attach_kernel_each(s, done, err);
+		rc = attach_kernel_each(s, left, err);
 	return rc ? rc : check_any(s, err);
 }

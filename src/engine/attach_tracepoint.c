@@ -23,7 +23,9 @@ static int link_perf(const struct bpf_program *p, int id, uint64_t cookie)
 
 static int link_raw(struct fsc_session *s, const struct fsc_target *t)
 {
-	int prog = fsc_attach_own_program(s, BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0, t->row);
+	int prog = fsc_own_program(s, &(struct fsc_own){.from = s->skel->progs.own_entry,
+							.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+							.row = t->row});
 	int fd = prog < 0
 		     ? prog
 		     : bpf_raw_tracepoint_open(fsc_targets_row(s->targets, t->row)->name, prog);

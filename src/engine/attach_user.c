@@ -10,19 +10,41 @@
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
+bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, enum fsc_end end)
+{
+	bool session = (t->site == FSC_SITE_USER ? s->user_session : s->kernel_session) >= 0;
+
+	switch (end) {
+	case FSC_END_RETURN:
+		return !t->by_insns && (s->pairs ? !session : t->ret);
+	case FSC_END_INSNS:
+		return t->by_insns && (s->pairs || t->ret);
+	case FSC_END_ENTRY:
+		return s->pairs ? !session || t->by_insns : !t->ret;
+	default:
+		return s->pairs && session && !t->by_insns;
+	}
+}
+
 static int link_uprobes(const struct fsc_batch *b, size_t first, size_t n)
 {
+	const struct fsc_session *s = b->s;
 	struct fsc_sys_uprobes u = {
 	    .path = b->path,
 	    .offsets = b->where + first,
 	    .ref_ctrs = b->any_ref_ctr ? b->ref_ctrs + first : NULL,
 	    .cookies = b->cookies + first,
 	    .n = (uint32_t)n,
-	    .ret = b->ret,
+	    .ret = b->end == FSC_END_RETURN,
 	    .pid = b->pid,
 	};
 
-	return fsc_sys_link_uprobes(bpf_program__fd(b->s->skel->progs.uprobe_multi_entry), &u);
+	if (b->end == FSC_END_BOTH)
+		return fsc_sys_link_uprobe_session(s->user_session, &u);
+	return fsc_sys_link_uprobes(bpf_program__fd(b->end == FSC_END_ENTRY
+							? s->skel->progs.uprobe_multi_entry
+							: s->skel->progs.uprobe_multi_exit),
+				    &u);
 }
 
 /* One event, one link: n is 1 on this rung. */
@@ -32,11 +54,14 @@ static int link_uprobe(const struct fsc_batch *b, size_t first, size_t n)
 
 	if (n != 1)
 		return -E2BIG;
-	perf = fsc_sys_perf_uprobe(b->path, b->where[first], b->ref_ctrs[first], b->ret, b->pid);
+	perf = fsc_sys_perf_uprobe(b->path, b->where[first], b->ref_ctrs[first],
+				   b->end == FSC_END_RETURN, b->pid);
 	if (perf < 0)
 		return perf;
-	return fsc_sys_link_perf(bpf_program__fd(b->s->skel->progs.generic_entry), perf,
-				 b->cookies[first]);
+	return fsc_sys_link_perf(bpf_program__fd(b->end == FSC_END_ENTRY
+						     ? b->s->skel->progs.generic_entry
+						     : b->s->skel->progs.generic_exit),
+				 perf, b->cookies[first]);
 }
 
 /* Probes go behind leading no-operations: behind a 5-byte nop because of what the kernel makes of
@@ -59,32 +84,60 @@ static int attach_each(struct fsc_batch *b, struct fsc_err *err)
 	return 0;
 }
 
-/* All places in one file, entries or returns, for one process or for all. */
-static int attach_file(struct fsc_session *s, uint32_t file, bool ret, pid_t pid,
+static void add_exits(struct fsc_batch *b, size_t target)
+{
+	const struct fsc_target *t = fsc_targets_at(b->s->targets, target);
+
+	/* Without the entry nobody can tell whether a doubtful jump is an end. */
+	for (size_t i = 0; i < t->n_exits; i++)
+		if (b->s->pairs || !t->exits[i].perhaps)
+			fsc_batch_add(b, target, t->exits[i].offset,
+				      FSC_COOKIE_AT_RETURN |
+					  (t->exits[i].perhaps ? FSC_COOKIE_PERHAPS : 0));
+}
+
+static size_t count_probes(const struct fsc_targets *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < fsc_targets_count(t); i++)
+		n += 1 + fsc_targets_at(t, i)->n_exits;
+	return n;
+}
+
+/* One end of all places in one file, for one process or for all. */
+static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, pid_t pid,
 		       struct fsc_err *err)
 {
-	size_t max = fsc_targets_count(s->targets);
+	bool multi = s->user_multi || end == FSC_END_BOTH;
 	struct fsc_batch b = {
 	    .s = s,
-	    .ret = ret,
+	    .end = end,
 	    .pid = pid,
 	    .path = FSC_AT(struct fsc_target_file, &s->targets->files, file)->path,
-	    .rung = s->user_multi ? FSC_RUNG_UPROBE_MULTI : FSC_RUNG_UPROBE,
-	    .link = s->user_multi ? link_uprobes : link_uprobe,
+	    .rung = end == FSC_END_BOTH ? FSC_RUNG_UPROBE_SESSION
+		    : multi		? FSC_RUNG_UPROBE_MULTI
+					: FSC_RUNG_UPROBE,
+	    .link = multi ? link_uprobes : link_uprobe,
 	};
-	int rc = fsc_batch_init(&b, max, err);
+	int rc = fsc_batch_init(&b, count_probes(s->targets), err);
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < max; i++) {
+	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		if (t->site == FSC_SITE_USER && t->file == file && t->ret == ret)
-			fsc_batch_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body, t->ref_ctr);
+		if (t->site != FSC_SITE_USER || t->file != file || s->unusable[i] ||
+		    !fsc_attach_takes(s, t, end))
+			continue;
+		if (end == FSC_END_INSNS)
+			add_exits(&b, i);
+		else
+			fsc_batch_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body, 0);
 	}
 	if (b.n)
-		rc = s->user_multi ? fsc_batch_link(&b, 0, b.n, fsc_batch_refuse, err)
-				   : attach_each(&b, err);
+		rc = multi ? fsc_batch_link(&b, 0, b.n, fsc_batch_refuse, err)
+			   : attach_each(&b, err);
 	fsc_batch_release(&b);
 	return rc;
 }
@@ -97,7 +150,8 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 
 	for (uint32_t f = 0; f < s->targets->files.n; f++)
 		for (size_t p = 0; p < n_pids; p++)
-			for (int ret = 0; !rc && ret <= 1; ret++)
-				rc = attach_file(s, f, ret, by_pid ? s->opts.pids[p] : 0, err);
+			for (int end = 0; !rc && end < FSC_END_MAX; end++)
+				rc = attach_file(s, f, (enum fsc_end)end,
+						 by_pid ? s->opts.pids[p] : 0, err);
 	return rc;
 }

@@ -26,17 +26,17 @@ int fsc_batch_init(struct fsc_batch *b, size_t max, struct fsc_err *err)
 	return fsc_err_nomem(err);
 }
 
-void fsc_batch_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t ref_ctr)
+void fsc_batch_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t flags)
 {
 	const struct fsc_target *t = fsc_targets_at(b->s->targets, target);
 	const struct fsc_target_row *row = fsc_targets_row(b->s->targets, t->row);
 
 	b->targets[b->n] = target;
 	b->where[b->n] = where;
-	b->ref_ctrs[b->n] = ref_ctr;
-	b->cookies[b->n] = t->row;
+	b->ref_ctrs[b->n] = t->ref_ctr;
+	b->cookies[b->n] = t->row | flags;
 	b->names[b->n] = row->symbol ? row->symbol : row->name;
-	b->any_ref_ctr |= ref_ctr != 0;
+	b->any_ref_ctr |= t->ref_ctr != 0;
 	b->hidden |= !where;
 	b->n++;
 }
@@ -55,7 +55,9 @@ int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
 	int fd = b->link(b, first, n), rc;
 
 	if (fd >= 0) {
-		b->s->on_rung[b->rung] += n;
+		/* Of a function that is probed twice, the entry counts. */
+		if (!b->s->pairs || b->end == FSC_END_ENTRY || b->end == FSC_END_BOTH)
+			b->s->on_rung[b->rung] += n;
 		return fsc_session_keep(&b->s->links, fd, err);
 	}
 	if (n == 1 || is_general(b, fd)) {

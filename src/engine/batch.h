@@ -11,7 +11,9 @@ struct fsc_batch {
 	uint64_t *where, *ref_ctrs, *cookies;
 	const char **names;
 	size_t n;
-	bool ret, any_ref_ctr, hidden; /* hidden: kernel addresses unknown, go by name */
+	bool any_ref_ctr, hidden; /* hidden: kernel addresses unknown, go by name */
+	enum fsc_end end;
+	bool *left; /* per target, for refuse() to mark */
 	const char *path;
 	pid_t pid;
 	enum fsc_rung rung;
@@ -21,7 +23,8 @@ struct fsc_batch {
 /* Room for max places. */
 int fsc_batch_init(struct fsc_batch *b, size_t max, struct fsc_err *err);
 void fsc_batch_release(struct fsc_batch *b);
-void fsc_batch_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t ref_ctr);
+/* flags: FSC_COOKIE_*, put beside the row. */
+void fsc_batch_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t flags);
 /* Links [first, first + n); what is refused alone goes to refuse(). */
 int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
 		   int (*refuse)(struct fsc_batch *b, size_t i, int code, struct fsc_err *err),

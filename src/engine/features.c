@@ -163,14 +163,28 @@ static int try_kprobe_multi(char *why, unsigned n)
 	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_MULTI, 0);
 	FSC_AUTO(fsc_closep) int link = -1;
 	const char *name = TRIAL_KERNEL_FUNCTION;
-	uint64_t cookie = 0;
+	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
 
 	if (prog < 0)
 		return no(why, n, prog, "loading a program");
-	link = fsc_sys_link_kprobes(prog, NULL, &name, &cookie, 1, false);
+	link = fsc_sys_link_kprobes(prog, &k);
 	if (link >= 0)
 		return 0;
 	return no(why, n, link, "linking many kernel functions at once (Linux 5.18 with fprobe)");
+}
+
+static int try_kprobe_session(char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_SESSION, 0);
+	FSC_AUTO(fsc_closep) int link = -1;
+	const char *name = TRIAL_KERNEL_FUNCTION;
+	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
+
+	if (prog < 0)
+		return no(why, n, prog, "loading a program");
+	link = fsc_sys_link_kprobe_session(prog, &k);
+	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.10)") : 0;
 }
 
 static int try_fentry(char *why, unsigned n)
@@ -355,6 +369,8 @@ const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
 				"needs CONFIG_FTRACE_SYSCALLS or CONFIG_EVENT_TRACING"},
     [FSC_FEATURE_KPROBE_MULTI] = {"kprobe.multi", "thousands of kernel functions in one link",
 				  try_kprobe_multi, "fentry is used instead"},
+    [FSC_FEATURE_KPROBE_SESSION] = {"kprobe.session", "entry and return in one program",
+				    try_kprobe_session, "two programs are used instead"},
     [FSC_FEATURE_FENTRY] = {"fentry", "kernel functions at the lowest cost", try_fentry,
 			    "kprobes are used instead"},
     [FSC_FEATURE_KPROBE] = {"kprobe", "kernel functions, one event each", try_kprobe,

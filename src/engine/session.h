@@ -11,11 +11,16 @@
 #include "base/vec.h"
 #include "probe/target.h"
 #include "wire/config.h"
+#include "wire/time.h"
 
 /* Which rung of the ladder to stand on. */
 enum fsc_via { FSC_VIA_BEST, FSC_VIA_MULTI, FSC_VIA_FENTRY, FSC_VIA_SINGLE };
 
 struct fsc_session_opts {
+	enum fsc_mode mode;
+	enum fsc_keep keep; /* the best that may be used */
+	bool self, off_cpu, raw;
+	uint64_t slow_ns;  /* 0: not asked for */
 	uint32_t by;	   /* enum fsc_by */
 	const pid_t *pids; /* only these processes; none: all */
 	size_t n_pids;
@@ -40,8 +45,10 @@ struct fsc_refused {
 
 /* How a class of places was reached. */
 enum fsc_rung {
+	FSC_RUNG_UPROBE_SESSION,
 	FSC_RUNG_UPROBE_MULTI,
 	FSC_RUNG_UPROBE,
+	FSC_RUNG_KPROBE_SESSION,
 	FSC_RUNG_KPROBE_MULTI,
 	FSC_RUNG_FENTRY,
 	FSC_RUNG_KPROBE,
@@ -62,12 +69,23 @@ void fsc_session_detach(struct fsc_session *s);
 void fsc_session_free(struct fsc_session *s);
 void fsc_session_freep(struct fsc_session **s);
 
+enum fsc_mode fsc_session_mode(const struct fsc_session *s);
 /* Hits of a row so far. */
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row);
 /* Calls fn for each key kept, with its count so far. */
 int fsc_session_keys(const struct fsc_session *s,
 		     int (*fn)(const struct fsc_count_key *key, uint64_t count, void *arg),
 		     void *arg, struct fsc_err *err);
+/* What was measured in a slot so far, all CPUs together. By function alone, that of a row is
+ * row + 1. */
+void fsc_session_slot(const struct fsc_session *s, uint32_t slot, struct fsc_slot *ret);
+/* Calls fn for each key measured, with its slot. */
+int fsc_session_slots(const struct fsc_session *s,
+		      int (*fn)(const struct fsc_count_key *key, uint32_t slot, void *arg),
+		      void *arg, struct fsc_err *err);
+/* What the probes of a row cost; from now on its hits are looked at. */
+int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, double outer_ns,
+			 struct fsc_err *err);
 uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which);
 /* Hits the kernel knows it did not run us for. Counted to the last detach. */
 uint64_t fsc_session_missed(const struct fsc_session *s);

@@ -13,11 +13,16 @@ struct fsc_session {
 	struct fsc_session_opts opts;
 	struct func_snoop_bpf *skel;
 	struct fsc_config cfg;
-	bool user_multi; /* user places go into multi links */
-	bool fast;	 /* 5-byte nops are probed as they are */
+	bool pairs;			  /* every place is probed at entry and return */
+	bool user_multi;		  /* user places go into multi links */
+	int user_session, kernel_session; /* programs for both ends, -1: none */
+	bool *unusable;			  /* per target: refused */
+	bool fast;			  /* 5-byte nops are probed as they are */
 	uint32_t n_cpus;
 	const uint64_t *counts; /* the mapped counters */
 	size_t counts_size;
+	const struct fsc_slot *slots; /* the mapped measurements; NULL: nothing is timed */
+	size_t slots_size;
 	struct fsc_vec links;	   /* int */
 	struct fsc_vec late_links; /* int: closed last, being slow to close */
 	struct fsc_vec programs;   /* int: programs that belong to one place */
@@ -26,15 +31,43 @@ struct fsc_session {
 	uint64_t missed; /* of links that are gone */
 };
 
+/* Which end of a function a link sits on. */
+enum fsc_end {
+	FSC_END_RETURN, /* caught by the kernel, which changes the return address */
+	FSC_END_INSNS,	/* on the instructions by which the function ends */
+	FSC_END_ENTRY,
+	FSC_END_BOTH, /* a session */
+	FSC_END_MAX,
+};
+/* Whether a place takes part in an end. Ends are attached in the order above: a call whose entry
+ * is seen finds its return already watched. */
+bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, enum fsc_end end);
+
+/* How many places are of a class. */
+size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site);
+/* configure.c and programs.c: before and after loading. */
+int fsc_configure(struct fsc_session *s, struct fsc_err *err);
+int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);
+int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
+
 /* One per class of place: attach_user.c, attach_kernel.c, attach_tracepoint.c. */
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_follow(struct fsc_session *s, struct fsc_err *err);
-/* The prepared instructions, loaded once more for one place with its row in them; a descriptor the
- * session owns, or -errno. */
-int fsc_attach_own_program(struct fsc_session *s, enum bpf_prog_type type, int attach_type,
-			   int btf_id, uint32_t row);
+/* A program loaded once more for one purpose: what it is loaded as, and what is put in where its
+ * instructions carry a mark. */
+struct fsc_own {
+	const struct bpf_program *from;
+	enum bpf_prog_type type;
+	int attach_type, btf_id;
+	uint32_t row;
+};
+/* The prepared instructions loaded for one place; a descriptor the session owns, or -errno. */
+int fsc_own_program(struct fsc_session *s, const struct fsc_own *own);
+/* The same for a session, with the kernel functions a session calls; -ENOENT where the kernel lacks
+ * them. */
+int fsc_own_session(struct fsc_session *s, const struct bpf_program *from, int attach_type);
 /* An fentry or fexit link on one kernel function by its BTF id; a descriptor the caller owns, or
  * -errno. */
 int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret);

@@ -98,20 +98,29 @@ bool fsc_sys_knows_uprobes_pid(int prog)
 	return rc == -EINVAL;
 }
 
-int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *names,
-			 const uint64_t *cookies, uint32_t n, bool ret)
+static int link_kprobes(int prog, const struct fsc_sys_kprobes *k, uint32_t attach_type)
 {
 	struct link_create lc = {
 	    .prog_fd = (uint32_t)prog,
-	    .attach_type = FSC_ATTACH_KPROBE_MULTI,
-	    .kprobe_multi = {.flags = ret,
-			     .cnt = n,
-			     .addrs = ptr(addrs),
-			     .syms = addrs ? 0 : ptr(names),
-			     .cookies = ptr(cookies)},
+	    .attach_type = attach_type,
+	    .kprobe_multi = {.flags = k->ret,
+			     .cnt = k->n,
+			     .addrs = ptr(k->addrs),
+			     .syms = k->addrs ? 0 : ptr(k->names),
+			     .cookies = ptr(k->cookies)},
 	};
 
 	return link_create(&lc);
+}
+
+int fsc_sys_link_kprobes(int prog, const struct fsc_sys_kprobes *k)
+{
+	return link_kprobes(prog, k, FSC_ATTACH_KPROBE_MULTI);
+}
+
+int fsc_sys_link_kprobe_session(int prog, const struct fsc_sys_kprobes *k)
+{
+	return link_kprobes(prog, k, FSC_ATTACH_KPROBE_SESSION);
 }
 
 int fsc_sys_link_tracing(int prog)

@@ -14,6 +14,7 @@
 enum {
 	FSC_ATTACH_KPROBE_MULTI = 42,
 	FSC_ATTACH_UPROBE_MULTI = 48,
+	FSC_ATTACH_KPROBE_SESSION = 56,
 	FSC_ATTACH_UPROBE_SESSION = 57,
 };
 
@@ -36,8 +37,16 @@ int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u);
 bool fsc_sys_knows_uprobes(int prog);
 bool fsc_sys_knows_uprobes_pid(int prog);
 /* One link on many kernel functions: by address, or by name where addrs is NULL. */
-int fsc_sys_link_kprobes(int prog, const uint64_t *addrs, const char *const *names,
-			 const uint64_t *cookies, uint32_t n, bool ret);
+struct fsc_sys_kprobes {
+	const uint64_t *addrs;
+	const char *const *names;
+	const uint64_t *cookies;
+	uint32_t n;
+	bool ret;
+};
+int fsc_sys_link_kprobes(int prog, const struct fsc_sys_kprobes *k);
+/* The same with a program loaded as a session. */
+int fsc_sys_link_kprobe_session(int prog, const struct fsc_sys_kprobes *k);
 /* An fentry or fexit program that was loaded for its function. */
 int fsc_sys_link_tracing(int prog);
 /* A program on a perf event, with its cookie. */

@@ -10,15 +10,9 @@ void fsc_profile_release(struct fsc_profile *p)
 	*p = (struct fsc_profile){0};
 }
 
-struct key {
-	uint32_t func, pid, tid, cpu;
-	uint64_t cgroup;
-	char comm[FSC_COMM_LEN];
-};
-
-static struct key key_of(const struct fsc_count *c)
+struct fsc_key fsc_count_key(const struct fsc_count *c)
 {
-	struct key k;
+	struct fsc_key k;
 
 	memset(&k, 0, sizeof(k));
 	k.func = c->func;
@@ -34,7 +28,7 @@ static int index_counts(const struct fsc_profile *p, struct fsc_map *ret, struct
 {
 	for (size_t i = 0; i < p->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
-		struct key k = key_of(c);
+		struct fsc_key k = fsc_count_key(c);
 		uint64_t *slot = fsc_map_put(ret, &k, sizeof(k), NULL);
 
 		if (!slot)
@@ -49,7 +43,7 @@ static int subtract(const struct fsc_profile *later, const struct fsc_map *befor
 {
 	for (size_t i = 0; i < later->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &later->counts, i);
-		struct key k = key_of(c);
+		struct fsc_key k = fsc_count_key(c);
 		uint64_t *was = fsc_map_get(before, &k, sizeof(k));
 		uint64_t n = c->count - (was ? *was : 0);
 		struct fsc_count *out;
@@ -93,14 +87,15 @@ static int cmp_u64(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-static int cmp_names(const struct order *o, const struct fsc_count *a, const struct fsc_count *b)
+int fsc_count_compare(const struct fsc_func *funcs, const struct fsc_count *a,
+		      const struct fsc_count *b)
 {
-	int r = strcmp(o->p->funcs[a->func].name, o->p->funcs[b->func].name);
+	int r = strcmp(funcs[a->func].name, funcs[b->func].name);
 
 	if (!r)
-		r = strcmp(o->p->funcs[a->func].binary, o->p->funcs[b->func].binary);
+		r = strcmp(funcs[a->func].binary, funcs[b->func].binary);
 	if (!r)
-		r = strcmp(o->p->funcs[a->func].kind, o->p->funcs[b->func].kind);
+		r = strcmp(funcs[a->func].kind, funcs[b->func].kind);
 	if (!r)
 		r = strcmp(a->comm, b->comm);
 	if (!r)
@@ -122,7 +117,7 @@ static int cmp(const void *pa, const void *pb, void *arg)
 					: 0;
 
 	if (!r)
-		r = cmp_names(o, pa, pb);
+		r = fsc_count_compare(o->p->funcs, pa, pb);
 	return o->reverse ? -r : r;
 }
 

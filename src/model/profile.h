@@ -42,16 +42,18 @@ struct fsc_refusal {
 /* The books. seen = kept + the sum of lost. */
 struct fsc_summary {
 	uint64_t seen, kept;
-	struct fsc_named lost[4]; /* ended by a NULL name */
+	struct fsc_named lost[8]; /* ended by a NULL name */
 	uint64_t missed;	  /* hits the kernel itself did not deliver */
 	uint64_t unfollowed;	  /* children that could not be followed */
+	bool timed;		  /* seen are entries, kept are calls that returned */
+	uint64_t unmatched;	  /* returns without an entry: calls begun before the probes */
 	size_t functions;	  /* that matched: attached or refused */
 	size_t attached;	  /* functions with at least one probe that took */
 	size_t places;		  /* probes that took */
 	size_t shifted;		  /* of these, moved behind a 5-byte nop */
 	const struct fsc_refusal *refused;
 	size_t n_refused;
-	struct fsc_named via[8]; /* places per rung, ended by a NULL name */
+	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
 	double duration_s;
 	bool cost_known, share_known;
 	double ns_per_hit;
@@ -66,6 +68,17 @@ struct fsc_profile {
 	struct fsc_vec counts; /* struct fsc_count */
 	uint64_t time_ns;      /* wall clock at the snapshot */
 };
+
+/* A line's identity, as bytes to compare. */
+struct fsc_key {
+	uint32_t func, pid, tid, cpu;
+	uint64_t cgroup;
+	char comm[FSC_COMM_LEN];
+};
+struct fsc_key fsc_count_key(const struct fsc_count *c);
+/* Orders lines by function name, then by keys. */
+int fsc_count_compare(const struct fsc_func *funcs, const struct fsc_count *a,
+		      const struct fsc_count *b);
 
 enum fsc_sort { FSC_SORT_COUNT, FSC_SORT_NAME };
 

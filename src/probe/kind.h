@@ -11,6 +11,7 @@ struct fsc_kind {
 	const char *const *prefixes; /* spellings before the first ':', NULL-ended */
 	const char *form;	     /* what follows the prefix, for messages and help */
 	bool ret;		     /* fires at the function's return */
+	bool returns;		     /* what it names is a function, which returns */
 	/* Splits what follows the prefix into spec; text is the parser's to cut up. */
 	int (*parse)(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err);
 	/* Adds every place the spec means. What matches but cannot be probed is noted as skipped,

@@ -222,6 +222,7 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 
 const struct fsc_kind fsc_kind_kprobe = {
     .name = "kprobe",
+    .returns = true,
     .prefixes = (const char *const[]){"k", "kprobe", "kfunc", "fentry", NULL},
     .form = "[MODULE:]FUNCTION",
     .parse = parse,

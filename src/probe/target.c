@@ -21,8 +21,10 @@ void fsc_targets_init(struct fsc_targets *t)
 
 void fsc_targets_release(struct fsc_targets *t)
 {
-	for (size_t i = 0; i < t->at.n; i++)
+	for (size_t i = 0; i < t->at.n; i++) {
 		free(FSC_AT(struct fsc_target, &t->at, i)->aliases);
+		free(FSC_AT(struct fsc_target, &t->at, i)->exits);
+	}
 	for (size_t i = 0; i < t->rows.n; i++) {
 		struct fsc_target_row *r = fsc_targets_row(t, i);
 
@@ -141,7 +143,7 @@ static int add_alias(const struct fsc_targets *t, struct fsc_target *at, const c
 	return 0;
 }
 
-int fsc_targets_add(struct fsc_targets *t, const struct fsc_target *place, const char *kind,
+int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char *kind,
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err)
 {
 	/* A kernel function whose address is hidden is told apart by its name's row. */
@@ -175,6 +177,7 @@ int fsc_targets_add(struct fsc_targets *t, const struct fsc_target *place, const
 		return fsc_err_nomem(err);
 	*index = t->at.n - 1;
 	*at = *place;
+	place->exits = NULL; /* handed over */
 	at->row = row;
 	at->aliases = NULL;
 	return 0;

@@ -15,6 +15,12 @@
 /* Where a place is: what the engine needs to know to attach there. */
 enum fsc_site { FSC_SITE_USER, FSC_SITE_KERNEL, FSC_SITE_TRACEPOINT };
 
+/* An instruction by which a function ends: a return, or a jump to another function. */
+struct fsc_exit {
+	uint64_t offset; /* in the file */
+	bool perhaps;	 /* a jump that may also stay inside */
+};
+
 struct fsc_target {
 	enum fsc_site site;
 	bool ret;
@@ -28,6 +34,9 @@ struct fsc_target {
 	bool stepped;  /* the instruction at body must be single-stepped under a probe */
 	bool refused;  /* uprobes do not take the instruction at body */
 	bool at_entry; /* offset is a function's first instruction */
+	bool by_insns; /* returns are taken at exits, else the kernel catches them */
+	struct fsc_exit *exits;
+	size_t n_exits; /* 0: the function never returns */
 	/* kernel */
 	uint64_t addr; /* 0 where the kernel hides it: then by the row's symbol */
 	/* tracepoint */
@@ -65,12 +74,21 @@ struct fsc_targets {
 	struct fsc_map row_index, site_index;
 };
 
+/* How returns of user functions are caught. */
+enum fsc_returns {
+	FSC_RETURNS_BEST, /* by instructions where an exception may pass, else by the kernel */
+	FSC_RETURNS_TRAMPOLINE, /* by the kernel, which changes the return address */
+	FSC_RETURNS_INSNS,	/* by probes on the instructions that end the function */
+};
+
 /* What resolving needs to know besides the spec. */
 struct fsc_scope {
 	const pid_t *pids; /* -p */
 	size_t n_pids;
 	const char *command; /* path of a program about to be run, NULL for none */
 	bool regex;
+	bool pairs; /* entry and return will be probed together */
+	enum fsc_returns returns;
 	const struct fsc_pattern *excludes;
 	size_t n_excludes;
 };
@@ -81,8 +99,9 @@ void fsc_targets_release(struct fsc_targets *t);
 int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, uint32_t *ret,
 		     struct fsc_err *err);
 /* Adds a place. Its row is found or made from (kind, binary, name); a place that is there already
- * only gains an alias. place->row and ->aliases are ignored. */
-int fsc_targets_add(struct fsc_targets *t, const struct fsc_target *place, const char *kind,
+ * only gains an alias. place->row and ->aliases are ignored; its exits, if taken over, are NULL
+ * afterwards. */
+int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char *kind,
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err);
 int fsc_targets_skip(struct fsc_targets *t, const char *name, const char *why, struct fsc_err *err);
 /* Whether an -x pattern takes the name out. */

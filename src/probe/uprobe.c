@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "probe/exits.h"
 #include "probe/files.h"
 #include "probe/insn.h"
 #include "probe/match.h"
@@ -136,6 +137,50 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 	return false;
 }
 
+/* Functions that are not entered by a call, or keep their return address for later: changing it, as
+ * the kernel does to catch a return, would break the program. */
+static bool is_delicate(const char *name)
+{
+	static const char *const names[] = {
+	    "_start",	    "setjmp",	  "_setjmp",	    "__setjmp",	      "sigsetjmp",
+	    "__sigsetjmp",  "getcontext", "swapcontext",    "setcontext",     "__start_context",
+	    "__restore_rt", "_dl_start",  "_dl_start_user", "vfork",	      "__vfork",
+	    "__libc_vfork", "clone",	  "__clone",	    "__clone3",	      "longjmp",
+	    "__longjmp",    "siglongjmp", "_longjmp",	    "_Unwind_Resume",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return !strncmp(name, "_dl_runtime_", 12);
+}
+
+/* Decides how the function's return is caught. A text: why it cannot be. */
+static const char *choose_returns(const struct search *s, struct fsc_elf *e,
+				  const struct fsc_sym *sym, struct fsc_target *t,
+				  struct fsc_err *err, int *rc)
+{
+	bool throws = FSC_AT(struct fsc_target_file, &s->out->files, t->file)->throws;
+	bool delicate = is_delicate(sym->name);
+
+	if (s->go)
+		return "return probes crash Go programs";
+	*rc = fsc_exits_find(e, sym, t, err);
+	if (*rc)
+		return NULL;
+	if (t->by_insns && !t->n_exits)
+		return "it never returns";
+	if (delicate && !t->by_insns)
+		return "catching its return would break the program";
+	if (delicate || s->scope->returns == FSC_RETURNS_INSNS ||
+	    (s->scope->returns == FSC_RETURNS_BEST && throws))
+		return NULL;
+	free(t->exits);
+	t->exits = NULL;
+	t->by_insns = false;
+	return NULL;
+}
+
 /* A function named in full is a mistake to tell; of many, one is left out. */
 static int refuse_offset(struct search *s, const char *shown, const char *why, struct fsc_err *err)
 {
@@ -144,15 +189,17 @@ static int refuse_offset(struct search *s, const char *shown, const char *why, s
 	return refuse(s, shown, "no instruction begins at that offset", err);
 }
 
-static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
-		      const struct fsc_sym *sym, struct fsc_err *err)
+static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const struct fsc_sym *sym,
+		      struct fsc_err *err)
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
 	FSC_AUTO(fsc_freep) char *shown = fsc_match_display(sym);
 	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(sym->name, false);
 	FSC_AUTO(fsc_freep) char *label = NULL;
 	uint64_t off = s->spec->offset;
+	const char *unfit = NULL;
 	char why[160];
+	int rc = 0;
 	struct fsc_target t = {
 	    .site = FSC_SITE_USER,
 	    .ret = s->spec->kind->ret,
@@ -167,8 +214,6 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 		s->excluded++;
 		return 0;
 	}
-	if (t.ret && s->go)
-		return refuse(s, shown, "return probes crash Go programs", err);
 	if (sym->ifunc)
 		return refuse(s, shown,
 			      "indirect function; its implementations have names of their own",
@@ -178,11 +223,21 @@ static int add_symbol(struct search *s, const struct fsc_elf *e, uint32_t file,
 	fsc_insn_inspect(e, &t);
 	if (t.refused)
 		return refuse(s, shown, "uprobes do not take its first instruction", err);
-	s->found++;
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
-	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
-			       off ? NULL : sym->name, err);
+	if (t.ret || s->scope->pairs)
+		unfit = choose_returns(s, e, sym, &t, err, &rc);
+	if (rc)
+		return rc;
+	if (unfit) {
+		free(t.exits);
+		return refuse(s, shown, unfit, err);
+	}
+	s->found++;
+	rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
+			     off ? NULL : sym->name, err);
+	free(t.exits);
+	return rc;
 }
 
 static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
@@ -240,6 +295,27 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 	return rc;
 }
 
+/* Whether C++ exceptions may pass through functions of the file: it has tables for them and the
+ * language's library. C code has such tables too, for the cancellation of threads. */
+static bool throws(struct fsc_elf *e)
+{
+	const char *const *needed = fsc_elf_needed(e);
+	const struct fsc_sym *syms;
+	size_t n;
+
+	if (!fsc_elf_has_section(e, ".gcc_except_table"))
+		return false;
+	for (; needed && *needed; needed++)
+		if (strstr(*needed, "libstdc++") || strstr(*needed, "libc++"))
+			return true;
+	if (fsc_elf_symbols(e, &syms, &n, NULL))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(syms[i].name, "__gxx_personality_v0"))
+			return true;
+	return false;
+}
+
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -252,8 +328,7 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	if (rc)
 		return rc;
 	s->go = fsc_elf_has_section(e, ".gopclntab");
-	FSC_AT(struct fsc_target_file, &s->out->files, file)->throws =
-	    fsc_elf_has_section(e, ".gcc_except_table");
+	FSC_AT(struct fsc_target_file, &s->out->files, file)->throws = throws(e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -305,6 +380,7 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 
 const struct fsc_kind fsc_kind_uprobe = {
     .name = "uprobe",
+    .returns = true,
     .prefixes = (const char *const[]){"uprobe", NULL},
     .form = "LIBRARY:FUNCTION",
     .parse = parse,

@@ -14,42 +14,122 @@ static void add_number(struct fsc_buf *b, const char *key, uint64_t value)
 	fsc_buf_printf(b, ",\"%s\":%llu", key, (unsigned long long)value);
 }
 
-static void add_keys(const struct fsc_profile *p, const struct fsc_count *c, struct fsc_buf *b)
+static void add_keys(uint32_t by, const struct fsc_count *c, struct fsc_buf *b)
 {
-	if (p->by & FSC_BY_COMM)
+	if (by & FSC_BY_COMM)
 		add_string(b, "comm", c->comm);
-	if (p->by & FSC_BY_PID)
+	if (by & FSC_BY_PID)
 		add_number(b, "pid", c->pid);
-	if (p->by & FSC_BY_TID)
+	if (by & FSC_BY_TID)
 		add_number(b, "tid", c->tid);
-	if (p->by & FSC_BY_CPU)
+	if (by & FSC_BY_CPU)
 		add_number(b, "cpu", c->cpu);
-	if (!(p->by & FSC_BY_CGROUP))
+	if (!(by & FSC_BY_CGROUP))
 		return;
 	add_number(b, "cgroup_id", c->cgroup);
 	if (c->cgroup_path)
 		add_string(b, "cgroup", c->cgroup_path);
 }
 
+static void add_function(const struct fsc_func *f, struct fsc_buf *b)
+{
+	add_string(b, "kind", f->kind);
+	add_string(b, "binary", f->binary);
+	add_string(b, "function", f->name);
+	if (f->symbol)
+		add_string(b, "symbol", f->symbol);
+}
+
 static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < p->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
-		const struct fsc_func *f = &p->funcs[c->func];
 
 		fsc_buf_puts(b, "{\"type\":\"count\"");
 		if (s->timestamps || s->intervals)
 			add_number(b, "time_ns", p->time_ns);
-		add_string(b, "kind", f->kind);
-		add_string(b, "binary", f->binary);
-		add_string(b, "function", f->name);
-		if (f->symbol)
-			add_string(b, "symbol", f->symbol);
-		add_keys(p, c, b);
+		add_function(&p->funcs[c->func], b);
+		add_keys(p->by, c, b);
 		add_number(b, "count", c->count);
 		fsc_buf_puts(b, "}\n");
 	}
 }
+
+/* ---- timings ---- */
+
+static void add_ns(struct fsc_buf *b, const char *key, double ns)
+{
+	fsc_buf_printf(b, ",\"%s\":%.0f", key, ns);
+}
+
+static void add_buckets(const struct fsc_slot *s, struct fsc_buf *b)
+{
+	const char *comma = "";
+
+	fsc_buf_puts(b, ",\"buckets\":[");
+	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
+		unsigned long long high =
+		    i == FSC_HIST_OVER ? s->max + 1 : (unsigned long long)fsc_hist_low(i + 1);
+
+		if (!s->hist[i])
+			continue;
+		fsc_buf_printf(b, "%s[%llu,%llu,%llu]", comma, (unsigned long long)fsc_hist_low(i),
+			       high, (unsigned long long)s->hist[i]);
+		comma = ",";
+	}
+	fsc_buf_putc(b, ']');
+}
+
+static void add_parts(const struct fsc_latencies *l, const struct fsc_slot *s, struct fsc_buf *b)
+{
+	double n = s->count ? (double)s->count : 1;
+
+	if (l->parts.slow)
+		add_number(b, "slow", s->slow);
+	if (l->parts.self) {
+		add_number(b, "self_total_ns", s->self_total);
+		add_ns(b, "self_avg_ns", (double)s->self_total / n);
+	}
+	if (l->parts.off_cpu) {
+		add_number(b, "on_cpu_ns", s->total - s->off_total);
+		add_number(b, "off_cpu_ns", s->off_total);
+	}
+	if (l->parts.raw) {
+		add_number(b, "raw_total_ns", s->raw_total);
+		add_ns(b, "raw_avg_ns", (double)s->raw_total / n);
+	}
+}
+
+static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < l->rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
+		const struct fsc_slot *m = row->slot;
+
+		fsc_buf_puts(b, "{\"type\":\"latency\"");
+		if (s->timestamps || s->intervals)
+			add_number(b, "time_ns", l->time_ns);
+		add_function(&l->funcs[row->key.func], b);
+		add_keys(l->by, &row->key, b);
+		add_number(b, "count", m->count);
+		add_number(b, "total_ns", m->total);
+		add_number(b, "min_ns", fsc_slot_min(m));
+		add_ns(b, "avg_ns", fsc_slot_average(m));
+		add_ns(b, "p50_ns", fsc_slot_quantile(m, 0.5));
+		add_ns(b, "p90_ns", fsc_slot_quantile(m, 0.9));
+		add_ns(b, "p99_ns", fsc_slot_quantile(m, 0.99));
+		add_ns(b, "p999_ns", fsc_slot_quantile(m, 0.999));
+		add_number(b, "max_ns", m->max);
+		add_ns(b, "stddev_ns", fsc_slot_stddev(m));
+		add_parts(l, m, b);
+		add_ns(b, "floor_ns", row->floor_ns);
+		fsc_buf_printf(b, ",\"at_floor\":%s", fsc_latency_at_floor(row) ? "true" : "false");
+		add_buckets(m, b);
+		fsc_buf_puts(b, "}\n");
+	}
+}
+
+/* ---- the books ---- */
 
 static void add_named(struct fsc_buf *b, const char *key, const struct fsc_named *n)
 {
@@ -97,6 +177,8 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_number(b, "kept", sum->kept);
 	add_named(b, "lost", sum->lost);
 	add_number(b, "missed", sum->missed);
+	if (sum->timed)
+		add_number(b, "unmatched_returns", sum->unmatched);
 	add_number(b, "unfollowed", sum->unfollowed);
 	add_number(b, "functions", sum->functions);
 	add_number(b, "attached", sum->attached);
@@ -113,5 +195,6 @@ const struct fsc_sink_ops fsc_sink_json = {
     .name = "json",
     .what = "one object per line",
     .profile = profile,
+    .latency = latency,
     .summary = summary,
 };

@@ -8,7 +8,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/latency.h"
 #include "model/profile.h"
+
+/* In what durations are written for people. */
+enum fsc_unit { FSC_UNIT_AUTO, FSC_UNIT_NS, FSC_UNIT_US, FSC_UNIT_MS, FSC_UNIT_S };
 
 struct fsc_sink {
 	const struct fsc_sink_ops *ops;
@@ -17,7 +21,10 @@ struct fsc_sink {
 	bool timestamps; /* -T */
 	bool intervals;	 /* several profiles will come, each a stretch of time */
 	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
-	bool begun;	 /* the sink's own: something was written */
+	enum fsc_unit unit;
+	bool histograms;			    /* of every line, not only of a single one */
+	double linear_min, linear_max, linear_step; /* ns; step 0: bins by powers of two */
+	bool begun;				    /* the sink's own: something was written */
 };
 
 struct fsc_sink_ops {
@@ -25,6 +32,7 @@ struct fsc_sink_ops {
 	const char *what;   /* for help */
 	bool summary_aside; /* the format has no place for the books */
 	void (*profile)(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b);
+	void (*latency)(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
@@ -40,10 +48,14 @@ extern const char *const fsc_sink_names[];
 
 /* Each writes at once and flushes; a failure to write names the reason. */
 int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err);
+int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);
+/* Parts of the text format that have a file of their own; the first begins a report. */
+void fsc_text_begin(struct fsc_sink *s, uint64_t time_ns, struct fsc_buf *b);
+void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
 /* "12:34:56.789" in local time. */
 void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b);
 

@@ -33,6 +33,14 @@ int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc
 	return flush(s->out, &b, err);
 }
 
+int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	s->ops->latency(s, l, &b);
+	return flush(s->out, &b, err);
+}
+
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
@@ -111,6 +119,9 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 		if (l->n)
 			fsc_buf_printf(b, " + %s %llu", l->name, (unsigned long long)l->n);
 	fsc_buf_printf(b, "; missed by the kernel %llu", (unsigned long long)sum->missed);
+	if (sum->unmatched)
+		fsc_buf_printf(b, "; returns without entry %llu",
+			       (unsigned long long)sum->unmatched);
 	if (sum->unfollowed)
 		fsc_buf_printf(b, "; children not followed %llu",
 			       (unsigned long long)sum->unfollowed);

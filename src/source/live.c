@@ -21,7 +21,7 @@ struct fsc_live {
 	struct fsc_cgroups *cgroups;
 	enum fsc_cost *cost_class; /* per row */
 	bool cost_known[FSC_COST_MAX];
-	double cost_ns[FSC_COST_MAX];
+	struct fsc_cost_ns cost_ns[FSC_COST_MAX];
 	struct fsc_vec refusals; /* struct fsc_refusal */
 };
 
@@ -101,6 +101,18 @@ struct keyed {
 	struct fsc_profile *out;
 };
 
+static void fill_key(struct fsc_live *l, const struct fsc_count_key *key, struct fsc_count *c)
+{
+	c->func = key->row;
+	c->pid = key->pid;
+	c->tid = key->tid;
+	c->cpu = key->cpu;
+	c->cgroup = key->cgroup;
+	memcpy(c->comm, key->comm, FSC_COMM_LEN);
+	if (key->cgroup)
+		c->cgroup_path = fsc_cgroups_path(l->cgroups, key->cgroup);
+}
+
 static int add_key(const struct fsc_count_key *key, uint64_t count, void *arg)
 {
 	struct keyed *k = arg;
@@ -108,15 +120,8 @@ static int add_key(const struct fsc_count_key *key, uint64_t count, void *arg)
 
 	if (!c)
 		return -1;
-	c->func = key->row;
-	c->pid = key->pid;
-	c->tid = key->tid;
-	c->cpu = key->cpu;
-	c->cgroup = key->cgroup;
-	memcpy(c->comm, key->comm, FSC_COMM_LEN);
+	fill_key(k->live, key, c);
 	c->count = count;
-	if (key->cgroup)
-		c->cgroup_path = fsc_cgroups_path(k->live->cgroups, key->cgroup);
 	return 0;
 }
 
@@ -157,6 +162,75 @@ int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, s
 	return rc;
 }
 
+/* ---- timings ---- */
+
+int fsc_live_arm(struct fsc_live *l, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < l->targets->rows.n; i++) {
+		const struct fsc_cost_ns *c = &l->cost_ns[l->cost_class[i]];
+
+		rc = fsc_session_set_cost(l->session, (uint32_t)i, c->inner, c->outer, err);
+	}
+	return rc;
+}
+
+struct timed {
+	struct fsc_live *live;
+	struct fsc_latencies *out;
+};
+
+static int add_slot(struct timed *t, const struct fsc_count_key *key, uint32_t slot)
+{
+	struct fsc_latency *row = fsc_latencies_add(t->out);
+
+	if (!row)
+		return -1;
+	fill_key(t->live, key, &row->key);
+	fsc_session_slot(t->live->session, slot, row->slot);
+	row->floor_ns = t->live->cost_ns[t->live->cost_class[key->row]].inner;
+	return 0;
+}
+
+static int add_slot_key(const struct fsc_count_key *key, uint32_t slot, void *arg)
+{
+	return add_slot(arg, key, slot);
+}
+
+static int add_slots(struct timed *t, bool zeros, struct fsc_err *err)
+{
+	for (uint32_t i = 0; i < t->live->targets->rows.n; i++) {
+		struct fsc_count_key key = {.row = i};
+
+		if (!zeros && !fsc_session_seen(t->live->session, i))
+			continue;
+		if (add_slot(t, &key, i + 1))
+			return fsc_err_nomem(err);
+	}
+	return 0;
+}
+
+int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret,
+		       struct fsc_err *err)
+{
+	struct timed t = {l, ret};
+	int rc;
+
+	*ret = (struct fsc_latencies){
+	    .funcs = l->funcs,
+	    .n_funcs = l->targets->rows.n,
+	    .by = l->by,
+	    .rows = FSC_VEC_INIT(struct fsc_latency),
+	    .time_ns = fsc_clock_ns(CLOCK_REALTIME),
+	};
+	rc = l->by ? fsc_session_slots(l->session, add_slot_key, &t, err)
+		   : add_slots(&t, zeros, err);
+	if (rc)
+		fsc_latencies_release(ret);
+	return rc;
+}
+
 /* ---- the books ---- */
 
 static int add_refusal(struct fsc_live *l, const char *function, const char *why)
@@ -191,11 +265,26 @@ static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_e
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
+static uint64_t count_timed(struct fsc_live *l, struct fsc_err *err)
+{
+	struct fsc_latencies all;
+	uint64_t n = 0;
+
+	if (fsc_live_latencies(l, false, &all, err))
+		return 0;
+	for (size_t i = 0; i < all.rows.n; i++)
+		n += FSC_AT(struct fsc_latency, &all.rows, i)->slot->count;
+	fsc_latencies_release(&all);
+	return n;
+}
+
 static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *err)
 {
 	struct fsc_profile all;
 	uint64_t kept;
 
+	if (fsc_session_mode(l->session) == FSC_MODE_TIME)
+		return count_timed(l, err);
 	if (!l->by || fsc_live_snapshot(l, false, &all, err))
 		return seen;
 	kept = fsc_profile_total(&all);
@@ -213,11 +302,11 @@ static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
 		enum fsc_cost c = l->cost_class[i];
 
 		s->cost_known &= l->cost_known[c];
-		total += l->cost_ns[c] * (double)fsc_session_seen(l->session, (uint32_t)i);
+		total += l->cost_ns[c].outer * (double)fsc_session_seen(l->session, (uint32_t)i);
 	}
 	if (!s->cost_known)
 		return;
-	s->ns_per_hit = s->seen ? total / (double)s->seen : l->cost_ns[l->cost_class[0]];
+	s->ns_per_hit = s->seen ? total / (double)s->seen : l->cost_ns[l->cost_class[0]].outer;
 	s->share_known = cpu_ns > 0;
 	s->share_of_machine = of_machine;
 	if (s->share_known)
@@ -260,6 +349,39 @@ static size_t count_attached(const struct fsc_live *l)
 	return n;
 }
 
+/* What was seen and not kept, by name. Of timed calls, those that nothing else explains have not
+ * returned: they were still running at the end, were left by longjmp() or an exception, or lie
+ * deeper than the kernel keeps returns. */
+static void add_losses(const struct fsc_live *l, struct fsc_summary *s)
+{
+	static const struct {
+		enum fsc_loss which;
+		const char *name;
+		bool timed, counted;
+	} all[] = {
+	    {FSC_LOSS_KEYS_FULL, "keys_full", true, true},
+	    {FSC_LOSS_KEYS_BUSY, "keys_busy", false, true},
+	    {FSC_LOSS_TOO_DEEP, "too_deep", true, false},
+	    {FSC_LOSS_NO_THREAD, "no_thread", true, false},
+	};
+	bool timed = fsc_session_mode(l->session) == FSC_MODE_TIME;
+	uint64_t rest = s->seen - s->kept;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		uint64_t lost = fsc_session_loss(l->session, all[i].which);
+
+		if (!(timed ? all[i].timed : all[i].counted))
+			continue;
+		s->lost[n++] = (struct fsc_named){all[i].name, lost};
+		rest -= lost < rest ? lost : rest;
+	}
+	if (timed)
+		s->lost[n] = (struct fsc_named){"unreturned", rest};
+	s->timed = timed;
+	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
+}
+
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
@@ -272,10 +394,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 	for (size_t i = 0; i < l->targets->rows.n; i++)
 		s.seen += fsc_session_seen(l->session, (uint32_t)i);
 	s.kept = count_kept(l, s.seen, err);
-	s.lost[0] =
-	    (struct fsc_named){"keys_full", fsc_session_loss(l->session, FSC_LOSS_KEYS_FULL)};
-	s.lost[1] =
-	    (struct fsc_named){"keys_busy", fsc_session_loss(l->session, FSC_LOSS_KEYS_BUSY)};
+	add_losses(l, &s);
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);

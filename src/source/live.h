@@ -4,6 +4,7 @@
 #define FSC_SOURCE_LIVE_H
 
 #include "engine/session.h"
+#include "model/latency.h"
 #include "model/profile.h"
 
 struct fsc_live;
@@ -17,6 +18,12 @@ void fsc_live_freep(struct fsc_live **l);
 /* Measures what a hit costs, for each class of place in use. A failure is remembered and shows in
  * the summary as unknown cost. */
 void fsc_live_calibrate(struct fsc_live *l);
+/* Tells the kernel what each row costs; hits are looked at from then on. For timing only, after
+ * calibration: what could not be measured is not taken out. */
+int fsc_live_arm(struct fsc_live *l, struct fsc_err *err);
+/* Everything timed since then. */
+int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret,
+		       struct fsc_err *err);
 /* Everything counted since attach. zeros: rows that were never hit too (by function alone). */
 int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, struct fsc_err *err);
 /* The books so far; what it points to lives as long as the source. cpu_ns: CPU time of the target

@@ -27,7 +27,19 @@ enum fsc_only {
 	FSC_ONLY_OTHERS = 1 << 5, /* not our own process */
 };
 
+/* What is done with a hit. */
+enum fsc_mode { FSC_MODE_COUNT, FSC_MODE_TIME, FSC_MODE_STACK, FSC_MODE_TRACE };
+
+/* Where the start of a call is kept until its return. */
+enum fsc_keep {
+	FSC_KEEP_COOKIE,  /* the session cookie: the kernel keeps 8 bytes per call */
+	FSC_KEEP_STORAGE, /* a stack of calls per thread, in task storage */
+	FSC_KEEP_HASH,	  /* the same in a map by thread number */
+};
+
 struct fsc_config {
+	__u32 mode;	     /* enum fsc_mode */
+	__u32 keep;	     /* enum fsc_keep */
 	__u32 by;	     /* enum fsc_by; 0: by function alone */
 	__u32 only;	     /* enum fsc_only */
 	__u32 stride;	     /* counters of one CPU: rows, rounded up to a cache line */
@@ -40,8 +52,12 @@ struct fsc_config {
 	__u32
 	    self_tgid; /* our own process: only its hits of calibrate_row count; 0: not looked at */
 	char comm[FSC_COMM_LEN];
+	__u32 slots;	     /* places for what is measured, of one stripe */
+	__u32 stripes;	     /* copies of them: CPU n uses copy n % stripes */
+	__u32 self, off_cpu; /* bool */
+	__u64 slow_ns;	     /* 0: not asked for */
 };
-_Static_assert(sizeof(struct fsc_config) == 72, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 104, "wire layout changed");
 
 /* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
 struct fsc_count_key {
@@ -58,6 +74,10 @@ _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 /* What stands in the prepared instructions for the row; user space puts the row there before
  * loading them for one place. */
 #define FSC_ROW_MARK 0x5eed5eed0badcafe
+/* Likewise for calls of the kernel's own functions bpf_session_is_return() and
+ * bpf_session_cookie(). */
+#define FSC_IS_RETURN_MARK 0x5eed5eed0badca01
+#define FSC_COOKIE_MARK	   0x5eed5eed0badca02
 
 /* Named losses. A hit is counted once per row when seen, and once here if its key could not be
  * kept. */
@@ -66,6 +86,10 @@ enum fsc_loss {
 	FSC_LOSS_KEYS_BUSY,  /* the key map was locked by the code that was interrupted */
 	FSC_LOSS_UNFOLLOWED, /* a child that could not be followed: its hits are not among those
 				seen */
+	FSC_LOSS_TOO_DEEP,   /* more calls inside each other than can be kept */
+	FSC_LOSS_NO_THREAD,  /* no memory for the thread's calls */
+	FSC_LOSS_UNMATCHED,  /* a return whose entry was not seen: no hit either */
+	FSC_LOSS_RING_FULL,  /* an event that nobody had read in time */
 	FSC_LOSS_MAX,
 };
 

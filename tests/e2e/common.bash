@@ -186,14 +186,19 @@ no_control_bytes() {
 
 # arm ARGS...: starts `count ARGS` and returns when its probes are on. Its pid is in FS.
 arm() {
+	arm_as count "$@"
+}
+
+# arm_as COMMAND ARGS...: likewise with another command.
+arm_as() {
 	local word=
 	rm -f "$TMP/ready"
 	mkfifo "$TMP/ready"
-	"$FUNCSCOPE" count --ready-fd 7 "$@" 7>"$TMP/ready" >"$TMP/out" 2>"$TMP/err" 3>&- 8>&- 9<&- </dev/null &
+	"$FUNCSCOPE" "$1" --ready-fd 7 "${@:2}" 7>"$TMP/ready" >"$TMP/out" 2>"$TMP/err" 3>&- 8>&- 9<&- </dev/null &
 	FS=$!
 	PIDS+=("$FS")
 	read -r word <"$TMP/ready" || true
-	[[ $word == armed ]] || fail "not armed: funcscope count $* -- $(<"$TMP/err")"
+	[[ $word == armed ]] || fail "not armed: funcscope $* -- $(<"$TMP/err")"
 }
 
 # finish [SIGNAL]: ends it as Ctrl-C does; it must exit with 0.
@@ -289,6 +294,11 @@ need_kernel_functions() {
 
 need_tracepoints() {
 	[[ $(doctor_rung tracepoints) != null ]] || skip "no tracepoints here: $(doctor_why tracepoint)"
+}
+
+# What the host shows as well as a guest, and a guest would take long for.
+not_in_guest() {
+	[[ -z ${IN_VM:-} ]] || skip "shown outside the guests"
 }
 
 need_command() {

@@ -1,0 +1,157 @@
+/* Calls in progress: what is remembered between the entry of a function and its return. Each thread
+ * has a stack of open calls, told apart by where the machine's stack was, so that recursion,
+ * longjmp() and lost returns leave no call matched with another one's return. */
+#ifndef FSC_BPF_CALLS_H
+#define FSC_BPF_CALLS_H
+
+#include "common.bpf.h"
+#include "wire/time.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct fsc_thread);
+} threads SEC(".maps");
+
+/* The same where the kernel has no task storage. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct fsc_thread);
+} threads_by_id SEC(".maps");
+
+/* A thread that has no calls yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_thread);
+} no_calls SEC(".maps");
+
+/* A call as its probe sees it. */
+struct call {
+	void *ctx;
+	__u64 id; /* 0: the context's own address will do */
+	__u32 row;
+	bool perhaps; /* may not be a return at all */
+};
+
+static __always_inline struct fsc_thread *thread_by_id(bool make)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct fsc_thread *t = bpf_map_lookup_elem(&threads_by_id, &id);
+	__u32 zero = 0;
+	void *empty;
+
+	if (t || !make)
+		return t;
+	empty = bpf_map_lookup_elem(&no_calls, &zero);
+	if (empty)
+		bpf_map_update_elem(&threads_by_id, &id, empty, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&threads_by_id, &id);
+}
+
+static __always_inline struct fsc_thread *thread(bool make)
+{
+	if (cfg.keep == FSC_KEEP_HASH)
+		return thread_by_id(make);
+	return bpf_task_storage_get(&threads, (void *)bpf_get_current_task_btf(), NULL,
+				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+/* Kernel stacks are 16 kB, aligned; an interrupt has one of its own. What lies on another stack is
+ * neither deeper nor less deep. */
+static __always_inline bool same_stack(__u64 a, __u64 b)
+{
+	return !(a >> 63) || !((a ^ b) >> 14);
+}
+
+/* The verifier does not calculate with the context's address, but does with a number it read. */
+static __always_inline __u64 call_id(struct fsc_thread *t, const struct call *c)
+{
+	if (c->id)
+		return c->id;
+	*(void *volatile *)&t->plain = c->ctx;
+	return *(volatile __u64 *)&t->plain;
+}
+
+/* Room for a call that begins. Calls deeper on the same stack are over: their returns were jumped
+ * over or missed. The caller fills in the rest. */
+static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, const struct call *c)
+{
+	struct fsc_frame_open *f;
+	__u64 id = call_id(t, c);
+	__u32 depth = t->depth;
+
+	for (int i = 0; i < FSC_FRAMES; i++) {
+		if (!depth)
+			break;
+		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
+		if (f->id >= id || !same_stack(f->id, id))
+			break;
+		depth--;
+	}
+	t->depth = depth;
+	if (depth >= FSC_FRAMES) {
+		lose(FSC_LOSS_TOO_DEEP);
+		return NULL;
+	}
+	f = &t->frames[depth & (FSC_FRAMES - 1)];
+	f->id = id;
+	f->row = c->row;
+	f->child_ns = 0;
+	f->overhead = t->overhead;
+	f->off = t->off;
+	t->depth = depth + 1;
+	return f;
+}
+
+/* The call that returns, taken off with everything above it; NULL if it never began. What it points
+ * to stays readable until the thread's next call. A call that ends by a jump to another function
+ * leaves that one at the same place of the stack, so the row must be right, too. */
+static __always_inline struct fsc_frame_open *call_close(struct fsc_thread *t, const struct call *c)
+{
+	__u64 id = call_id(t, c);
+	__u32 depth = t->depth;
+
+	for (int i = 0; i < FSC_FRAMES; i++) {
+		struct fsc_frame_open *f;
+
+		if (!depth)
+			break;
+		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
+		if (f->id == id && f->row == c->row) {
+			t->depth = depth - 1;
+			return f;
+		}
+		if (f->id > id && same_stack(f->id, id))
+			break;
+		depth--;
+	}
+	if (!c->perhaps)
+		lose(FSC_LOSS_UNMATCHED);
+	return NULL;
+}
+
+/* The call inside which the one just closed was made, NULL if there is none. */
+static __always_inline struct fsc_frame_open *call_parent(struct fsc_thread *t)
+{
+	__u32 depth = t->depth;
+
+	if (!depth || depth > FSC_FRAMES)
+		return NULL;
+	return &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
+}
+
+/* The thread is in no call any more: nothing needs to be kept by its number. */
+static __always_inline void thread_rest(const struct fsc_thread *t)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (cfg.keep == FSC_KEEP_HASH && !t->depth)
+		bpf_map_delete_elem(&threads_by_id, &id);
+}
+
+#endif

@@ -1,0 +1,253 @@
+/* Timing. A call's duration is what lies between the two clock readings, less what the probes
+ * themselves cost: the part of this call's own probes that lies between the readings, and
+ * everything that probes inside cost the thread meanwhile. */
+#ifndef FSC_BPF_TIME_H
+#define FSC_BPF_TIME_H
+
+#include "calls.bpf.h"
+
+/* slots[slot * stripes + cpu % stripes]; the first is for measuring our own cost, the row's own is
+ * row + 1. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_slot);
+} slots SEC(".maps");
+
+/* Where a key's measurements are: by function alone the slot is the row. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct fsc_count_key);
+	__type(value, __u32);
+} slot_of SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} next_slot SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_cost_row);
+} costs SEC(".maps");
+
+/* What probes have cost a thread, for calls whose start is in the session cookie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} overheads SEC(".maps");
+
+static __always_inline __u64 *overhead(void)
+{
+	return bpf_task_storage_get(&overheads, (void *)bpf_get_current_task_btf(), NULL,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+static __always_inline __u32 claim_slot(const struct fsc_count_key *key)
+{
+	__u32 zero = 0, *next = bpf_map_lookup_elem(&next_slot, &zero), slot, *there;
+
+	slot = next ? __sync_fetch_and_add(next, 1) + 1 : cfg.slots;
+	if (slot < cfg.slots)
+		bpf_map_update_elem(&slot_of, key, &slot, BPF_NOEXIST);
+	/* Another CPU may have been quicker: its slot counts then, ours stays empty. */
+	there = bpf_map_lookup_elem(&slot_of, key);
+	return there ? *there : cfg.slots;
+}
+
+static __always_inline struct fsc_slot *find_slot(__u32 row)
+{
+	struct fsc_count_key key = {};
+	__u32 at = row == cfg.calibrate_row ? 0 : row + 1, *there;
+
+	if (cfg.by && at) {
+		fill_key(&key, row);
+		there = bpf_map_lookup_elem(&slot_of, &key);
+		at = there ? *there : claim_slot(&key);
+	}
+	if (at >= cfg.slots) {
+		lose(FSC_LOSS_KEYS_FULL);
+		return NULL;
+	}
+	at = at * cfg.stripes + bpf_get_smp_processor_id() % cfg.stripes;
+	return bpf_map_lookup_elem(&slots, &at);
+}
+
+/* Several CPUs may share a slot; an eighth failure in a row to put a greatest value would be a
+ * ninth change of it in the meantime. */
+static __always_inline void raise_to(__u64 *at, __u64 v)
+{
+	__u64 was = *(volatile __u64 *)at, now;
+
+#pragma unroll
+	for (int i = 0; i < 8; i++) {
+		if (v <= was)
+			return;
+		now = __sync_val_compare_and_swap(at, was, v);
+		if (now == was)
+			return;
+		was = now;
+	}
+}
+
+static __always_inline void add_square(struct fsc_slot *s, __u64 v)
+{
+	__u64 low = (__u32)v, high = v >> 32, middle, sum, was;
+
+	/* (high * 2^32 + low)^2 in two words */
+	middle = high * low;
+	sum = low * low;
+	high = high * high + (middle >> 31);
+	middle <<= 33;
+	sum += middle;
+	high += sum < middle;
+	was = __sync_fetch_and_add(&s->square_low, sum);
+	high += was + sum < was;
+	if (high)
+		__sync_fetch_and_add(&s->square_high, high);
+}
+
+/* What a call came to. */
+struct timing {
+	__u64 raw;
+	__u64 inside; /* cost of the probes met inside */
+	__u64 child_ns, off;
+	__u64 ns; /* filled in: corrected */
+};
+
+static __always_inline void keep_time(__u32 row, struct timing *t, const struct fsc_cost_row *cost)
+{
+	__s64 left = t->raw - t->inside - cost->inner;
+	struct fsc_slot *s = find_slot(row);
+	__u32 bucket;
+
+	/* What probes cost is an average: a short call may seem to have taken less than nothing. */
+	t->ns = left > 0 ? left : 0;
+	if (!s)
+		return;
+	bucket = fsc_hist_bucket(t->ns);
+	if (bucket > FSC_HIST_OVER)
+		return;
+	__sync_fetch_and_add(&s->hist[bucket], 1);
+	__sync_fetch_and_add(&s->count, 1);
+	__sync_fetch_and_add(&s->total, t->ns);
+	__sync_fetch_and_add(&s->raw_total, t->raw);
+	raise_to(&s->max, t->ns);
+	raise_to(&s->min_inverted, ~t->ns);
+	add_square(s, t->ns);
+	if (!t->ns)
+		__sync_fetch_and_add(&s->floored, 1);
+	if (cfg.self)
+		__sync_fetch_and_add(&s->self_total, t->ns > t->child_ns ? t->ns - t->child_ns : 0);
+	if (cfg.off_cpu)
+		__sync_fetch_and_add(&s->off_total, t->off < t->ns ? t->off : t->ns);
+	if (cfg.slow_ns && t->ns >= cfg.slow_ns)
+		__sync_fetch_and_add(&s->slow, 1);
+}
+
+/* The row's cost, once it may be counted. */
+static __always_inline struct fsc_cost_row *ready_cost(__u32 row)
+{
+	struct fsc_cost_row *cost = bpf_map_lookup_elem(&costs, &row);
+
+	return cost && cost->ready ? cost : NULL;
+}
+
+/* ---- with the start in the session cookie ---- */
+
+static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
+{
+	__u64 *sum;
+
+	if (!accepts(row) || !ready_cost(row))
+		return 1; /* no return wanted */
+	count_seen(row);
+	sum = overhead();
+	if (!sum) {
+		lose(FSC_LOSS_NO_THREAD);
+		return 1;
+	}
+	*cookie = bpf_ktime_get_ns() - *sum;
+	return 0;
+}
+
+static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
+{
+	__u64 now = bpf_ktime_get_ns(), *sum = overhead();
+	struct fsc_cost_row *cost = ready_cost(row);
+	struct timing t = {};
+
+	if (!sum || !cost)
+		return 0;
+	/* The start was noted less what probes had cost until then, so this is not quite raw: where
+	 * that is asked for, the cookie is not used. */
+	t.raw = now - *sum - *cookie;
+	keep_time(row, &t, cost);
+	*sum += cost->outer;
+	return 0;
+}
+
+/* ---- with a stack of calls per thread ---- */
+
+static __always_inline int time_entry(const struct call *c)
+{
+	struct fsc_frame_open *f;
+	struct fsc_thread *t;
+
+	if (!accepts(c->row) || !ready_cost(c->row))
+		return 1;
+	count_seen(c->row);
+	t = thread(true);
+	if (!t) {
+		lose(FSC_LOSS_NO_THREAD);
+		return 1;
+	}
+	f = call_open(t, c);
+	if (!f)
+		return 1;
+	f->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline int time_exit(const struct call *c)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct fsc_frame_open *f, *parent;
+	struct fsc_cost_row *cost;
+	struct timing t = {};
+	struct fsc_thread *me;
+
+	if (!accepts(c->row))
+		return 0;
+	cost = ready_cost(c->row);
+	if (!cost)
+		return 0;
+	me = thread(false);
+	f = me ? call_close(me, c) : NULL;
+	if (!me && !c->perhaps)
+		lose(FSC_LOSS_UNMATCHED);
+	if (!f)
+		return 0;
+	t.raw = now - f->start;
+	t.inside = me->overhead - f->overhead;
+	t.child_ns = f->child_ns;
+	t.off = me->off - f->off;
+	keep_time(c->row, &t, cost);
+	me->overhead += cost->outer;
+	parent = call_parent(me);
+	if (parent)
+		parent->child_ns += t.ns;
+	thread_rest(me);
+	return 0;
+}
+
+#endif

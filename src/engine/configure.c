@@ -1,0 +1,110 @@
+/* The configuration of the BPF programs: the one place that fills it. */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "engine/session_priv.h"
+#include "sym/libs.h"
+#include "sym/tpformat.h"
+#include "sym/tracefs.h"
+
+static void configure_pidns(struct fsc_config *cfg)
+{
+	enum { INITIAL_PIDNS = 0xEFFFFFFC };
+	struct stat st;
+
+	if (stat("/proc/self/ns/pid", &st) || st.st_ino == INITIAL_PIDNS)
+		return;
+	cfg->pidns_dev = st.st_dev;
+	cfg->pidns_ino = st.st_ino;
+}
+
+static int configure_follow(struct fsc_session *s, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_closep) int tracefs = -1;
+	unsigned offset;
+	int rc;
+
+	if (s->cfg.pidns_ino)
+		return fsc_err_set(err, ENOTSUP,
+				   "cannot follow children from inside a pid namespace; run in the "
+				   "initial one, or give --no-follow");
+	tracefs = fsc_tracefs_open(err);
+	if (tracefs < 0)
+		return fsc_err_hint(err, "following children needs tracepoints; give --no-follow");
+	rc =
+	    fsc_tracepoint_field(tracefs, "sched", "sched_process_fork", "child_pid", &offset, err);
+	if (rc)
+		return rc;
+	s->cfg.fork_child_offset = offset;
+	return 0;
+}
+
+static bool is_target(const struct fsc_targets *t, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return false;
+	for (size_t i = 0; i < t->files.n; i++) {
+		const struct fsc_target_file *f = FSC_AT(struct fsc_target_file, &t->files, i);
+
+		if (f->dev == st.st_dev && f->ino == st.st_ino)
+			return true;
+	}
+	return false;
+}
+
+/* Whether our own process can hit a probe: in the kernel always, in user space if we map the file.
+ * Where it cannot, the program need not ask. */
+static bool hits_self(const struct fsc_targets *t)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	bool hits = fsc_session_sites(t, FSC_SITE_USER) < fsc_targets_count(t) ||
+		    fsc_libs_mapped(getpid(), &files, NULL);
+
+	for (size_t i = 0; !hits && i < files.n; i++)
+		hits = is_target(t, FSC_AT(struct fsc_libs_file, &files, i)->path);
+	fsc_libs_release(&files);
+	return hits;
+}
+
+int fsc_configure(struct fsc_session *s, struct fsc_err *err)
+{
+	const struct fsc_session_opts *o = &s->opts;
+	struct fsc_config *cfg = &s->cfg;
+
+	cfg->mode = o->mode;
+	cfg->keep =
+	    o->self || o->off_cpu || o->slow_ns || o->raw ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
+	if (cfg->keep < o->keep)
+		cfg->keep = o->keep;
+	cfg->self = o->self;
+	cfg->off_cpu = o->off_cpu;
+	cfg->slow_ns = o->slow_ns;
+	cfg->by = o->by;
+	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
+	cfg->stride = (cfg->calibrate_row + 1 + 7) & ~7u;
+	configure_pidns(cfg);
+	cfg->self_tgid = (uint32_t)getpid();
+	if (o->n_tids)
+		cfg->only |= FSC_ONLY_TIDS;
+	else if (o->n_pids == 1 && !o->follow)
+		cfg->only |= FSC_ONLY_TGID, cfg->tgid = (uint32_t)o->pids[0];
+	else if (o->n_pids)
+		cfg->only |= FSC_ONLY_TGIDS;
+	else if (hits_self(s->targets))
+		cfg->only |= FSC_ONLY_OTHERS;
+	if (o->comm) {
+		cfg->only |= FSC_ONLY_COMM;
+		strncpy(cfg->comm, o->comm, sizeof(cfg->comm) - 1);
+	}
+	if (o->cgroup_id) {
+		cfg->only |= FSC_ONLY_CGROUP;
+		cfg->cgroup_id = o->cgroup_id;
+		cfg->cgroup_level = o->cgroup_level;
+	}
+	return o->n_pids && o->follow ? configure_follow(s, err) : 0;
+}

@@ -1,0 +1,255 @@
+/* Which programs and maps a session needs, how large, and loading them. What is not needed is not
+ * even made: a quick start is worth more than a short list. */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/log.h"
+#include "engine/features.h"
+#include "engine/privilege.h"
+#include "engine/session_priv.h"
+#include "engine/sys.h"
+#include "func_snoop.skel.h"
+
+enum {
+	MOST_TASKS = 65536,
+	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
+				   storage */
+	SLOT_MEMORY = 64 << 20, /* for copies of the measurements, so that CPUs do not share them */
+};
+
+size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < fsc_targets_count(t); i++)
+		n += fsc_targets_at(t, i)->site == site;
+	return n;
+}
+
+static bool any_nop(const struct fsc_targets *t)
+{
+	for (size_t i = 0; i < fsc_targets_count(t); i++)
+		if (fsc_targets_at(t, i)->nop5)
+			return true;
+	return false;
+}
+
+/* Whether any place of a class needs a program at that end. */
+static bool any_end(const struct fsc_session *s, enum fsc_site site, enum fsc_end end)
+{
+	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(s->targets, i);
+
+		if (t->site == site && fsc_attach_takes(s, t, end))
+			return true;
+	}
+	return false;
+}
+
+static void want(struct bpf_program *p, bool wanted)
+{
+	if (wanted)
+		bpf_program__set_autoload(p, true);
+}
+
+/* ---- programs ---- */
+
+/* Without a session, as it may turn out: programs for both ends. */
+static int choose_user(struct fsc_session *s, struct fsc_err *err)
+{
+	bool by_pid = s->opts.n_pids && !s->opts.follow;
+	bool entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
+	bool leave =
+	    any_end(s, FSC_SITE_USER, FSC_END_RETURN) || any_end(s, FSC_SITE_USER, FSC_END_INSNS);
+
+	s->user_multi = s->opts.via != FSC_VIA_SINGLE && fsc_feature_uprobe_multi_quick(by_pid);
+	if (!s->user_multi && s->opts.via == FSC_VIA_MULTI)
+		return fsc_err_set(err, ENOTSUP,
+				   "this kernel cannot link many uprobes at once%s; leave "
+				   "--via out, or see: funcscope doctor",
+				   by_pid ? " for one process" : "");
+	want(s->skel->progs.uprobe_multi_entry, entry && s->user_multi);
+	want(s->skel->progs.uprobe_multi_exit, leave && s->user_multi);
+	want(s->skel->progs.generic_entry, entry && !s->user_multi);
+	want(s->skel->progs.generic_exit, leave && !s->user_multi);
+	want(s->skel->progs.uprobe_session,
+	     s->pairs && s->user_multi && s->opts.via == FSC_VIA_BEST);
+	s->fast = s->opts.fast_uprobes ||
+		  (any_nop(s->targets) && fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK));
+	return 0;
+}
+
+static void choose_kernel(struct fsc_session *s)
+{
+	bool entry = any_end(s, FSC_SITE_KERNEL, FSC_END_ENTRY);
+	bool leave = any_end(s, FSC_SITE_KERNEL, FSC_END_RETURN);
+
+	want(s->skel->progs.kprobe_multi_entry, entry);
+	want(s->skel->progs.generic_entry, entry);
+	want(s->skel->progs.own_entry, entry);
+	want(s->skel->progs.kprobe_multi_exit, leave);
+	want(s->skel->progs.generic_exit, leave);
+	want(s->skel->progs.own_exit, leave);
+	want(s->skel->progs.kprobe_session, s->pairs && s->opts.via == FSC_VIA_BEST);
+}
+
+static void choose_tracepoints(struct fsc_session *s)
+{
+	want(s->skel->progs.tracepoint_entry, true);
+	want(s->skel->progs.own_entry, true);
+	want(s->skel->progs.syscall_enter, true);
+	want(s->skel->progs.syscall_exit, true);
+}
+
+static void set_attach_types(struct func_snoop_bpf *skel)
+{
+	const struct {
+		struct bpf_program *prog;
+		int type;
+	} all[] = {{skel->progs.uprobe_multi_entry, FSC_ATTACH_UPROBE_MULTI},
+		   {skel->progs.uprobe_multi_exit, FSC_ATTACH_UPROBE_MULTI},
+		   {skel->progs.kprobe_multi_entry, FSC_ATTACH_KPROBE_MULTI},
+		   {skel->progs.kprobe_multi_exit, FSC_ATTACH_KPROBE_MULTI}};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		bpf_program__set_expected_attach_type(all[i].prog,
+						      (enum bpf_attach_type)all[i].type);
+}
+
+/* ---- maps ---- */
+
+static void make(struct bpf_map *m, bool wanted, uint64_t entries)
+{
+	bpf_map__set_autocreate(m, wanted);
+	if (wanted && entries)
+		bpf_map__set_max_entries(m, (uint32_t)entries);
+}
+
+/* Copies of the measurements: one per CPU as far as memory goes. */
+static void size_slots(struct fsc_session *s)
+{
+	uint64_t most;
+
+	if (s->opts.mode != FSC_MODE_TIME)
+		return;
+	s->cfg.slots = (s->opts.by ? s->opts.max_keys : s->cfg.calibrate_row) + 1;
+	most = SLOT_MEMORY / (s->cfg.slots * sizeof(struct fsc_slot));
+	s->cfg.stripes = most < 1 ? 1 : most > s->n_cpus ? s->n_cpus : (uint32_t)most;
+}
+
+static int size_maps(struct fsc_session *s, struct fsc_err *err)
+{
+	const struct fsc_session_opts *o = &s->opts;
+	uint64_t counters = (uint64_t)s->n_cpus * s->cfg.stride;
+	size_t tasks = o->n_tids ? o->n_tids : o->n_pids;
+	bool timed = o->mode == FSC_MODE_TIME;
+
+	if (counters > UINT32_MAX / 8)
+		return fsc_err_set(err, E2BIG,
+				   "%u functions on %u CPUs are too many to count at once",
+				   s->cfg.calibrate_row, s->n_cpus);
+	size_slots(s);
+	make(s->skel->maps.counts, true, counters);
+	make(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
+	     (uint64_t)o->max_keys + 1); /* + calibration */
+	make(s->skel->maps.tasks, true, o->follow ? MOST_TASKS : tasks ? tasks : 1);
+	make(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
+	make(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
+	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_HASH, MOST_THREADS);
+	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep == FSC_KEEP_HASH, 1);
+	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
+	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
+	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
+	make(s->skel->maps.next_slot, timed && o->by, 1);
+	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
+	return 0;
+}
+
+int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc = 0;
+
+	set_attach_types(s->skel);
+	if (fsc_session_sites(s->targets, FSC_SITE_USER))
+		rc = choose_user(s, err);
+	if (fsc_session_sites(s->targets, FSC_SITE_KERNEL))
+		choose_kernel(s);
+	if (fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT))
+		choose_tracepoints(s);
+	want(s->skel->progs.follow_fork, s->opts.n_pids && s->opts.follow);
+	want(s->skel->progs.follow_exit, s->opts.n_pids && s->opts.follow);
+	return rc ? rc : size_maps(s, err);
+}
+
+/* ---- loading ---- */
+
+static const void *map_memory(const struct bpf_map *m, size_t size, size_t *ret_size)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *p;
+
+	*ret_size = (size + page - 1) / page * page;
+	p = mmap(NULL, *ret_size, PROT_READ, MAP_SHARED, bpf_map__fd(m), 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int map_results(struct fsc_session *s, struct fsc_err *err)
+{
+	size_t counts = (size_t)s->n_cpus * s->cfg.stride * sizeof(uint64_t);
+	size_t slots = (size_t)s->cfg.slots * s->cfg.stripes * sizeof(struct fsc_slot);
+
+	s->counts = map_memory(s->skel->maps.counts, counts, &s->counts_size);
+	if (s->counts && slots)
+		s->slots = map_memory(s->skel->maps.slots, slots, &s->slots_size);
+	if (!s->counts || (slots && !s->slots))
+		return fsc_err_sys(err, errno, "cannot map the counters");
+	return 0;
+}
+
+static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
+{
+	const struct fsc_session_opts *o = &s->opts;
+	const pid_t *ids = o->n_tids ? o->tids : o->pids;
+	size_t n = o->n_tids ? o->n_tids : o->n_pids;
+	uint8_t one = 1;
+
+	for (size_t i = 0; i < n; i++)
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tasks), &ids[i], &one, BPF_ANY))
+			return fsc_err_sys(err, errno, "cannot tell the kernel to watch task %d",
+					   ids[i]);
+	return 0;
+}
+
+/* The programs for both ends; where the kernel does not take one, two are used instead. */
+static void load_sessions(struct fsc_session *s)
+{
+	if (bpf_program__autoload(s->skel->progs.uprobe_session))
+		s->user_session =
+		    fsc_own_session(s, s->skel->progs.uprobe_session, FSC_ATTACH_UPROBE_SESSION);
+	if (bpf_program__autoload(s->skel->progs.kprobe_session) &&
+	    fsc_feature_works(FSC_FEATURE_KPROBE_SESSION))
+		s->kernel_session =
+		    fsc_own_session(s, s->skel->progs.kprobe_session, FSC_ATTACH_KPROBE_SESSION);
+	if (s->user_session < 0 && s->user_session != -1)
+		fsc_log(FSC_LOG_DEBUG, "no uprobe session: %s", strerror(-s->user_session));
+}
+
+int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc;
+
+	memcpy((void *)&s->skel->rodata->cfg, &s->cfg, sizeof(s->cfg));
+	rc = func_snoop_bpf__load(s->skel);
+	if (rc == -EPERM || rc == -EACCES)
+		return fsc_privilege_err(err, -rc, "load a BPF program");
+	if (rc)
+		return fsc_err_sys(err, -rc, "the kernel does not take funcscope's BPF programs");
+	load_sessions(s);
+	rc = map_results(s, err);
+	return rc ? rc : fill_tasks(s, err);
+}

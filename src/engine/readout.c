@@ -1,0 +1,148 @@
+/* Reading a session: counters, keys, losses, and what the kernel says it missed. */
+#include <errno.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "engine/session_priv.h"
+#include "engine/sys.h"
+#include "func_snoop.skel.h"
+
+const char *const fsc_rung_names[FSC_RUNG_MAX] = {
+    [FSC_RUNG_UPROBE_SESSION] = "uprobe.session",
+    [FSC_RUNG_UPROBE_MULTI] = "uprobe.multi",
+    [FSC_RUNG_UPROBE] = "uprobe",
+    [FSC_RUNG_KPROBE_SESSION] = "kprobe.session",
+    [FSC_RUNG_KPROBE_MULTI] = "kprobe.multi",
+    [FSC_RUNG_FENTRY] = "fentry",
+    [FSC_RUNG_KPROBE] = "kprobe",
+    [FSC_RUNG_RAW_TRACEPOINT] = "raw_tracepoint",
+    [FSC_RUNG_TRACEPOINT] = "tracepoint",
+};
+
+enum fsc_mode fsc_session_mode(const struct fsc_session *s)
+{
+	return s->opts.mode;
+}
+
+uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
+		sum += __atomic_load_n(&s->counts[(size_t)cpu * s->cfg.stride + row],
+				       __ATOMIC_RELAXED);
+	return sum;
+}
+
+int fsc_session_keys(const struct fsc_session *s,
+		     int (*fn)(const struct fsc_count_key *key, uint64_t count, void *arg),
+		     void *arg, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.keyed), rc = 0;
+	struct fsc_count_key key, *prev = NULL;
+	uint64_t count;
+
+	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
+		prev = &key;
+		if (key.row == s->cfg.calibrate_row || bpf_map_lookup_elem(map, &key, &count))
+			continue;
+		rc = fn(&key, count, arg);
+	}
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+/* ---- measurements ---- */
+
+static void add_slot(struct fsc_slot *to, const struct fsc_slot *s)
+{
+	uint64_t *sums = (uint64_t *)to;
+	const uint64_t *from = (const uint64_t *)s;
+	uint64_t low = to->square_low, max = to->max, min = to->min_inverted;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
+		sums[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+	to->square_high += to->square_low < low;
+	to->max = s->max > max ? s->max : max;
+	to->min_inverted = s->min_inverted > min ? s->min_inverted : min;
+}
+
+void fsc_session_slot(const struct fsc_session *s, uint32_t slot, struct fsc_slot *ret)
+{
+	memset(ret, 0, sizeof(*ret));
+	for (uint32_t i = 0; i < s->cfg.stripes; i++)
+		add_slot(ret, &s->slots[(size_t)slot * s->cfg.stripes + i]);
+}
+
+int fsc_session_slots(const struct fsc_session *s,
+		      int (*fn)(const struct fsc_count_key *key, uint32_t slot, void *arg),
+		      void *arg, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.slot_of), rc = 0;
+	struct fsc_count_key key, *prev = NULL;
+	uint32_t slot;
+
+	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
+		prev = &key;
+		if (!bpf_map_lookup_elem(map, &key, &slot))
+			rc = fn(&key, slot, arg);
+	}
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, double outer_ns,
+			 struct fsc_err *err)
+{
+	struct fsc_cost_row cost = {
+	    .inner = (uint32_t)inner_ns, .outer = (uint32_t)outer_ns, .ready = 1};
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.costs), &row, &cost, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot tell the kernel what a probe costs");
+	return 0;
+}
+
+uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)
+{
+	uint32_t key = which;
+	uint64_t n = 0;
+
+	bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.losses), &key, &n);
+	return n;
+}
+
+uint64_t fsc_session_missed(const struct fsc_session *s)
+{
+	struct bpf_program *p;
+	uint64_t n = s->missed;
+
+	for (size_t i = 0; i < s->links.n; i++)
+		n += fsc_sys_link_missed(*FSC_AT(int, &s->links, i));
+	for (size_t i = 0; i < s->programs.n; i++)
+		n += fsc_sys_prog_missed(*FSC_AT(int, &s->programs, i));
+	bpf_object__for_each_program(p, s->skel->obj) if (bpf_program__fd(p) >= 0) n +=
+	    fsc_sys_prog_missed(bpf_program__fd(p));
+	return n;
+}
+
+const struct fsc_vec *fsc_session_refused(const struct fsc_session *s)
+{
+	return &s->refused;
+}
+
+size_t fsc_session_on_rung(const struct fsc_session *s, enum fsc_rung rung)
+{
+	return s->on_rung[rung];
+}
+
+size_t fsc_session_shifted(const struct fsc_session *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(s->targets, i);
+
+		n += t->nop5 && !fsc_attach_fast(s, t);
+	}
+	return n;
+}

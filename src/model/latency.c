@@ -1,0 +1,303 @@
+/* Arithmetic on timings: difference, order, quantiles, bins. */
+#include "model/latency.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fsc_latencies_release(struct fsc_latencies *l)
+{
+	for (size_t i = 0; i < l->rows.n; i++)
+		free(FSC_AT(struct fsc_latency, &l->rows, i)->slot);
+	fsc_vec_release(&l->rows);
+	*l = (struct fsc_latencies){0};
+}
+
+struct fsc_latency *fsc_latencies_add(struct fsc_latencies *l)
+{
+	struct fsc_slot *slot = calloc(1, sizeof(*slot));
+	struct fsc_latency *row = slot ? fsc_vec_push(&l->rows) : NULL;
+
+	if (!row) {
+		free(slot);
+		return NULL;
+	}
+	row->slot = slot;
+	return row;
+}
+
+/* ---- difference ---- */
+
+/* The least and greatest value of what lies in the histogram, as far as the buckets tell. */
+static void bound_by_buckets(struct fsc_slot *s, uint64_t min, uint64_t max)
+{
+	uint32_t first = 0, last = FSC_HIST_OVER;
+
+	while (first < FSC_HIST_OVER && !s->hist[first])
+		first++;
+	while (last > first && !s->hist[last])
+		last--;
+	if (fsc_hist_low(first) > min)
+		min = fsc_hist_low(first);
+	if (last < FSC_HIST_OVER && fsc_hist_low(last + 1) - 1 < max)
+		max = fsc_hist_low(last + 1) - 1;
+	s->min_inverted = ~min;
+	s->max = max;
+}
+
+static void subtract_slot(struct fsc_slot *to, const struct fsc_slot *later,
+			  const struct fsc_slot *earlier)
+{
+	uint64_t *r = (uint64_t *)to;
+	const uint64_t *a = (const uint64_t *)later, *b = (const uint64_t *)earlier;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
+		r[i] = a[i] - b[i];
+	to->square_high -= later->square_low < earlier->square_low;
+	if (!to->count)
+		return;
+	bound_by_buckets(to, fsc_slot_min(later), later->max);
+	if (later->max > earlier->max)
+		to->max = later->max;
+	if (later->min_inverted > earlier->min_inverted)
+		to->min_inverted = later->min_inverted;
+}
+
+static int index_rows(const struct fsc_latencies *l, struct fsc_map *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < l->rows.n; i++) {
+		struct fsc_key k = fsc_count_key(&FSC_AT(struct fsc_latency, &l->rows, i)->key);
+		uint64_t *at = fsc_map_put(ret, &k, sizeof(k), NULL);
+
+		if (!at)
+			return fsc_err_nomem(err);
+		*at = i;
+	}
+	return 0;
+}
+
+static int subtract_rows(const struct fsc_latencies *later, const struct fsc_latencies *earlier,
+			 const struct fsc_map *index, bool zeros, struct fsc_latencies *ret,
+			 struct fsc_err *err)
+{
+	static const struct fsc_slot none;
+
+	for (size_t i = 0; i < later->rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &later->rows, i);
+		struct fsc_key k = fsc_count_key(&row->key);
+		const uint64_t *at = fsc_map_get(index, &k, sizeof(k));
+		const struct fsc_slot *was =
+		    at ? FSC_AT(struct fsc_latency, &earlier->rows, *at)->slot : &none;
+		struct fsc_slot *slot;
+		struct fsc_latency *out;
+
+		if (row->slot->count == was->count && !zeros)
+			continue;
+		out = fsc_latencies_add(ret);
+		if (!out)
+			return fsc_err_nomem(err);
+		slot = out->slot;
+		*out = *row;
+		out->slot = slot;
+		subtract_slot(slot, row->slot, was);
+	}
+	return 0;
+}
+
+int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_latencies *earlier,
+			   bool zeros, struct fsc_latencies *ret, struct fsc_err *err)
+{
+	struct fsc_map index = {0};
+	int rc;
+
+	*ret = *later;
+	ret->rows = FSC_VEC_INIT(struct fsc_latency);
+	rc = index_rows(earlier, &index, err);
+	if (!rc)
+		rc = subtract_rows(later, earlier, &index, zeros, ret, err);
+	fsc_map_release(&index);
+	if (rc)
+		fsc_latencies_release(ret);
+	return rc;
+}
+
+/* ---- what a slot says ---- */
+
+uint64_t fsc_slot_min(const struct fsc_slot *s)
+{
+	return s->count ? ~s->min_inverted : 0;
+}
+
+double fsc_slot_average(const struct fsc_slot *s)
+{
+	return s->count ? (double)s->total / (double)s->count : 0;
+}
+
+double fsc_slot_stddev(const struct fsc_slot *s)
+{
+	long double n = (long double)s->count, sum = (long double)s->total, var;
+	long double squares =
+	    (long double)s->square_high * 18446744073709551616.0L + (long double)s->square_low;
+
+	if (s->count < 2)
+		return 0;
+	var = (squares - sum * sum / n) / (n - 1);
+	return var > 0 ? (double)sqrtl(var) : 0;
+}
+
+static double clamp(double v, double low, double high)
+{
+	return v < low ? low : v > high ? high : v;
+}
+
+double fsc_slot_quantile(const struct fsc_slot *s, double q)
+{
+	double rank = ceil(q * (double)s->count), min = (double)fsc_slot_min(s);
+	uint64_t before = 0;
+
+	if (!s->count)
+		return 0;
+	if (rank < 1)
+		rank = 1;
+	for (uint32_t i = 0; i < FSC_HIST_OVER; i++) {
+		uint64_t n = s->hist[i];
+		double low = (double)fsc_hist_low(i), width = (double)fsc_hist_low(i + 1) - low;
+
+		if ((double)(before + n) < rank) {
+			before += n;
+			continue;
+		}
+		/* Values of one nanosecond's width are exact; wider ones are taken to be spread. */
+		if (width > 1)
+			low += width * (rank - (double)before - 0.5) / (double)n;
+		return clamp(low, min, (double)s->max);
+	}
+	return (double)s->max;
+}
+
+bool fsc_latency_at_floor(const struct fsc_latency *l)
+{
+	return l->slot->count && fsc_slot_average(l->slot) < l->floor_ns;
+}
+
+/* ---- order ---- */
+
+struct order {
+	const struct fsc_latencies *l;
+	enum fsc_latency_sort by;
+	bool reverse;
+};
+
+static double weight(const struct fsc_slot *s, enum fsc_latency_sort by)
+{
+	switch (by) {
+	case FSC_LATENCY_COUNT:
+		return (double)s->count;
+	case FSC_LATENCY_AVG:
+		return fsc_slot_average(s);
+	case FSC_LATENCY_MAX:
+		return (double)s->max;
+	case FSC_LATENCY_P99:
+		return fsc_slot_quantile(s, 0.99);
+	case FSC_LATENCY_NAME:
+		return 0;
+	default:
+		return (double)s->total;
+	}
+}
+
+static int cmp(const void *pa, const void *pb, void *arg)
+{
+	const struct fsc_latency *a = pa, *b = pb;
+	const struct order *o = arg;
+	double x = weight(a->slot, o->by), y = weight(b->slot, o->by);
+	int r = (y > x) - (y < x);
+
+	if (!r)
+		r = fsc_count_compare(o->l->funcs, &a->key, &b->key);
+	return o->reverse ? -r : r;
+}
+
+static void sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse)
+{
+	struct order o = {l, by, reverse};
+
+	qsort_r(l->rows.data, l->rows.n, sizeof(struct fsc_latency), cmp, &o);
+}
+
+void fsc_latencies_sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse, size_t top)
+{
+	if (!l->rows.n)
+		return;
+	/* The top rows are those of the greatest weight, in whichever order they are then shown. */
+	if (top && top < l->rows.n) {
+		sort(l, by == FSC_LATENCY_NAME ? FSC_LATENCY_TOTAL : by, false);
+		for (size_t i = top; i < l->rows.n; i++)
+			free(FSC_AT(struct fsc_latency, &l->rows, i)->slot);
+		l->rows.n = top;
+	}
+	sort(l, by, reverse);
+}
+
+/* ---- bins ---- */
+
+static int add_bin(struct fsc_vec *ret, double low, double high, struct fsc_err *err)
+{
+	struct fsc_bin *b = fsc_vec_push(ret);
+
+	if (!b)
+		return fsc_err_nomem(err);
+	*b = (struct fsc_bin){.low = low, .high = high};
+	return 0;
+}
+
+int fsc_slot_bins_log2(const struct fsc_slot *s, struct fsc_vec *ret, struct fsc_err *err)
+{
+	size_t first = 0;
+
+	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
+		uint64_t low = fsc_hist_low(i);
+		double high = i == FSC_HIST_OVER ? INFINITY : (double)(low ? low * 2 : 1);
+
+		if (!s->hist[i] && !ret->n)
+			continue;
+		/* A bin begins at a power of two, and at the first value whatever it is. */
+		if (!ret->n || !(low & (low - 1))) {
+			while (low & (low - 1))
+				low &= low - 1;
+			high = i == FSC_HIST_OVER ? INFINITY : (double)(low ? low * 2 : 1);
+			if (add_bin(ret, (double)low, high, err))
+				return -ENOMEM;
+		}
+		FSC_AT(struct fsc_bin, ret, ret->n - 1)->n += s->hist[i];
+		if (s->hist[i])
+			first = ret->n;
+	}
+	ret->n = first; /* drop empty ones at the end */
+	return 0;
+}
+
+int fsc_slot_bins_linear(const struct fsc_slot *s, double min, double max, double step,
+			 struct fsc_vec *ret, struct fsc_err *err)
+{
+	size_t n = (size_t)ceil((max - min) / step), first, last;
+
+	if (min > 0 && add_bin(ret, 0, min, err))
+		return -ENOMEM;
+	first = ret->n;
+	for (size_t i = 0; i < n; i++)
+		if (add_bin(ret, min + step * (double)i, min + step * (double)(i + 1), err))
+			return -ENOMEM;
+	last = ret->n;
+	if (add_bin(ret, min + step * (double)n, INFINITY, err))
+		return -ENOMEM;
+	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
+		double mid = ((double)fsc_hist_low(i) + (double)fsc_hist_low(i + 1) - 1) / 2;
+		size_t at = mid < min ? 0 : first + (size_t)((mid - min) / step);
+
+		if (s->hist[i])
+			FSC_AT(struct fsc_bin, ret, at < last ? at : last)->n += s->hist[i];
+	}
+	return 0;
+}

@@ -1,0 +1,271 @@
+/* Timings for people: one line per function, histograms, the slowest calls, and a word on what is
+ * too short to be measured. */
+#include <math.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/fmt.h"
+#include "sink/sink.h"
+#include "sink/table.h"
+
+enum { NARROW = 110, BAR = 40 };
+
+static const struct {
+	const char *name;
+	double ns;
+} units[] = {
+    [FSC_UNIT_AUTO] = {"", 0},	 [FSC_UNIT_NS] = {"ns", 1}, [FSC_UNIT_US] = {"us", 1e3},
+    [FSC_UNIT_MS] = {"ms", 1e6}, [FSC_UNIT_S] = {"s", 1e9},
+};
+
+/* With a fixed unit the number alone; the unit stands in the heading. */
+static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
+{
+	if (isinf(ns))
+		fsc_buf_puts(b, "inf");
+	else if (s->unit == FSC_UNIT_AUTO)
+		fsc_fmt_ns(b, ns);
+	else
+		fsc_buf_printf(b, "%.*f", s->unit == FSC_UNIT_NS ? 0 : 3, ns / units[s->unit].ns);
+}
+
+/* The columns of numbers: which there are depends on what was asked and on the room. */
+struct column {
+	const char *title;
+	double (*value)(const struct fsc_latency *l);
+	bool (*wanted)(const struct fsc_sink *s, const struct fsc_latencies *l);
+	bool calls; /* a number of calls, not a time */
+};
+
+static double v_count(const struct fsc_latency *l)
+{
+	return (double)l->slot->count;
+}
+
+static double v_total(const struct fsc_latency *l)
+{
+	return (double)l->slot->total;
+}
+
+static double v_min(const struct fsc_latency *l)
+{
+	return (double)fsc_slot_min(l->slot);
+}
+
+static double v_avg(const struct fsc_latency *l)
+{
+	return fsc_slot_average(l->slot);
+}
+
+static double v_raw(const struct fsc_latency *l)
+{
+	return l->slot->count ? (double)l->slot->raw_total / (double)l->slot->count : 0;
+}
+
+static double v_p50(const struct fsc_latency *l)
+{
+	return fsc_slot_quantile(l->slot, 0.5);
+}
+
+static double v_p90(const struct fsc_latency *l)
+{
+	return fsc_slot_quantile(l->slot, 0.9);
+}
+
+static double v_p99(const struct fsc_latency *l)
+{
+	return fsc_slot_quantile(l->slot, 0.99);
+}
+
+static double v_p999(const struct fsc_latency *l)
+{
+	return fsc_slot_quantile(l->slot, 0.999);
+}
+
+static double v_max(const struct fsc_latency *l)
+{
+	return (double)l->slot->max;
+}
+
+static double v_stddev(const struct fsc_latency *l)
+{
+	return fsc_slot_stddev(l->slot);
+}
+
+static double v_self(const struct fsc_latency *l)
+{
+	return (double)l->slot->self_total;
+}
+
+static double v_off(const struct fsc_latency *l)
+{
+	return (double)l->slot->off_total;
+}
+
+static double v_on(const struct fsc_latency *l)
+{
+	return (double)(l->slot->total - l->slot->off_total);
+}
+
+static double v_slow(const struct fsc_latency *l)
+{
+	return (double)l->slot->slow;
+}
+
+static bool roomy(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)l;
+	return !s->width || s->width >= NARROW;
+}
+
+static bool with_raw(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)s;
+	return l->parts.raw;
+}
+
+static bool with_self(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)s;
+	return l->parts.self;
+}
+
+static bool with_off(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)s;
+	return l->parts.off_cpu;
+}
+
+static bool with_slow(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)s;
+	return l->parts.slow;
+}
+
+static const struct column columns[] = {
+    {"CALLS", v_count, NULL, true},	 {"TOTAL", v_total, NULL, false},
+    {"SELF", v_self, with_self, false},	 {"ON-CPU", v_on, with_off, false},
+    {"OFF-CPU", v_off, with_off, false}, {"MIN", v_min, roomy, false},
+    {"AVG", v_avg, NULL, false},	 {"RAW-AVG", v_raw, with_raw, false},
+    {"P50", v_p50, NULL, false},	 {"P90", v_p90, NULL, false},
+    {"P99", v_p99, NULL, false},	 {"P99.9", v_p999, roomy, false},
+    {"MAX", v_max, NULL, false},	 {"STDDEV", v_stddev, roomy, false},
+    {"SLOW", v_slow, with_slow, true},
+};
+
+static bool wanted(const struct column *c, const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	return !c->wanted || c->wanted(s, l);
+}
+
+static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
+{
+	size_t n = sizeof(columns) / sizeof(columns[0]);
+	struct fsc_table t = {0};
+
+	fsc_table_key_columns(&t, l->by);
+	for (size_t i = 0; i < n; i++)
+		if (wanted(&columns[i], s, l))
+			fsc_table_column(&t, columns[i].title, true, false);
+	for (size_t r = 0; r < l->rows.n; r++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, r);
+
+		fsc_table_keys(&t, l->funcs, l->n_funcs, l->by, &row->key);
+		if (fsc_latency_at_floor(row))
+			fsc_buf_puts(&t.cells, " *");
+		for (size_t i = 0; i < n; i++) {
+			if (!wanted(&columns[i], s, l))
+				continue;
+			if (columns[i].calls)
+				fsc_buf_printf(fsc_table_cell(&t), "%.0f", columns[i].value(row));
+			else
+				put_time(s, columns[i].value(row), fsc_table_cell(&t));
+		}
+	}
+	if (s->unit != FSC_UNIT_AUTO)
+		fsc_buf_printf(b, "times in %s\n", units[s->unit].name);
+	fsc_table_print(&t, s->width, b);
+}
+
+/* What stars mean. The floor differs by the way a function is probed: the greatest is named. */
+static void put_floor(const struct fsc_latencies *l, struct fsc_buf *b)
+{
+	double floor = 0;
+
+	for (size_t i = 0; i < l->rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
+
+		if (fsc_latency_at_floor(row) && row->floor_ns > floor)
+			floor = row->floor_ns;
+	}
+	if (floor <= 0)
+		return;
+	fsc_buf_puts(b, "* at the noise floor: shorter than the ");
+	fsc_fmt_ns(b, floor);
+	fsc_buf_puts(b, " that the probes themselves take\n");
+}
+
+static void put_bins(const struct fsc_sink *s, const struct fsc_vec *bins, struct fsc_buf *b)
+{
+	struct fsc_table t = {0};
+	uint64_t most = 1;
+
+	fsc_table_column(&t, "FROM", true, false);
+	fsc_table_column(&t, "TO", true, false);
+	fsc_table_column(&t, "CALLS", true, false);
+	fsc_table_column(&t, "", false, false);
+	for (size_t i = 0; i < bins->n; i++)
+		if (FSC_AT(struct fsc_bin, bins, i)->n > most)
+			most = FSC_AT(struct fsc_bin, bins, i)->n;
+	for (size_t i = 0; i < bins->n; i++) {
+		const struct fsc_bin *bin = FSC_AT(struct fsc_bin, bins, i);
+		size_t full = (size_t)((bin->n * BAR + most - 1) / most);
+
+		put_time(s, bin->low, fsc_table_cell(&t));
+		put_time(s, bin->high, fsc_table_cell(&t));
+		fsc_buf_printf(fsc_table_cell(&t), "%llu", (unsigned long long)bin->n);
+		fsc_buf_putc(fsc_table_cell(&t), '|');
+		fsc_buf_pad(&t.cells, '@', full);
+		fsc_buf_pad(&t.cells, ' ', BAR - full);
+		fsc_buf_putc(&t.cells, '|');
+	}
+	fsc_table_print(&t, 0, b);
+}
+
+static void put_histogram(const struct fsc_sink *s, const struct fsc_latencies *l,
+			  const struct fsc_latency *row, struct fsc_buf *b)
+{
+	struct fsc_vec bins = FSC_VEC_INIT(struct fsc_bin);
+	int rc;
+
+	if (!row->slot->count)
+		return;
+	fsc_buf_putc(b, '\n');
+	if (l->rows.n > 1) {
+		fsc_fmt_term(b, l->funcs[row->key.func].name);
+		if (l->by & FSC_BY_COMM) {
+			fsc_buf_puts(b, ", ");
+			fsc_fmt_term(b, row->key.comm);
+		}
+		if (l->by & FSC_BY_PID)
+			fsc_buf_printf(b, ", process %u", row->key.pid);
+		if (l->by & FSC_BY_TID)
+			fsc_buf_printf(b, ", thread %u", row->key.tid);
+		fsc_buf_puts(b, ":\n");
+	}
+	rc = s->linear_step > 0 ? fsc_slot_bins_linear(row->slot, s->linear_min, s->linear_max,
+						       s->linear_step, &bins, NULL)
+				: fsc_slot_bins_log2(row->slot, &bins, NULL);
+	b->failed |= rc != 0;
+	put_bins(s, &bins, b);
+	fsc_vec_release(&bins);
+}
+
+void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
+{
+	fsc_text_begin(s, l->time_ns, b);
+	put_table(s, l, b);
+	put_floor(l, b);
+	for (size_t i = 0; i < l->rows.n && (s->histograms || l->rows.n == 1); i++)
+		put_histogram(s, l, FSC_AT(struct fsc_latency, &l->rows, i), b);
+}

@@ -1,0 +1,275 @@
+# time: durations against what the fixtures measured themselves around the same calls, on each rung; exactness under recursion, threads, longjmp,
+# exceptions, tail calls and calls in flight; kernel functions. Nothing here depends on how long a sleep really takes. What is
+# printed is in time_output.bats.
+load common
+load measure
+
+setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+@test "percentiles of a mixed distribution, on each rung" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 1000
+		agrees timed_call
+		encloses timed_call
+	done
+}
+
+@test "calls that sleep" {
+	fs_time --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 700 60
+	agrees timed_call
+	encloses timed_call
+}
+
+@test "calls that use the CPU" {
+	fs_time --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" spin 300 60
+	agrees timed_call
+	encloses timed_call
+}
+
+@test "threads at once, by thread: each agrees with its own measurement" {
+	fs_time --by tid "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" threads 400 25 4
+	assert_eq threads 4 "$(distinct tid)"
+	while read -r tid; do
+		agrees timed_call 0 "tid=$tid"
+	done < <(values tid)
+}
+
+@test "8 threads that do nothing else: every call is timed" {
+	fs_time "$FIXTURES/threads:work" -- "$FIXTURES/threads" 8011 8
+	assert_eq calls 8011 "$(latency count work)"
+	assert_eq kept 8011 "$(summary kept)"
+}
+
+@test "a function inside a function inside a function: inclusive and self time" {
+	for via in $(ways); do
+		fs_time --via "$via" --self --raw "$FIXTURES/nest:nest_?" -- "$FIXTURES/nest" chain 500 20
+		agrees nest_f 2
+		agrees nest_g 1
+		agrees nest_h
+		for function in nest_f nest_g nest_h; do
+			encloses "$function"
+			within "self time of $function" "$(truth low_self_ns "$function")" "$(latency self_total_ns "$function")" \
+				"$(truth high_self_ns "$function")" $(($(latency floor_ns "$function") * 60))
+		done
+		assert_eq "self of a leaf" "$(latency total_ns nest_h)" "$(latency self_total_ns nest_h)"
+	done
+}
+
+@test "self time is only what probed callees take away" {
+	fs_time --self "$FIXTURES/nest:nest_f" -- "$FIXTURES/nest" chain 300 5
+	assert_eq "self time" "$(latency total_ns nest_f)" "$(latency self_total_ns nest_f)"
+}
+
+@test "recursion to depth 50 is exact to the call, on each rung" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 20 3
+		assert_eq "calls" 153 "$(latency count nest_dive)"
+		assert_eq "seen" 153 "$(summary seen)"
+		assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+		encloses nest_dive
+	done
+}
+
+@test "recursion in several threads at once" {
+	fs_time --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 30 20 3 4
+	assert_eq "calls" 372 "$(latency count nest_dive)"
+	assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+}
+
+@test "mutual recursion is exact to the call, on each rung" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/nest:nest_even" "$FIXTURES/nest:nest_odd" -- "$FIXTURES/nest" mutual 50 20 3
+		assert_eq even 78 "$(latency count nest_even)"
+		assert_eq odd 75 "$(latency count nest_odd)"
+		encloses nest_even
+		encloses nest_odd
+		assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+	done
+}
+
+@test "longjmp: calls that never return are named, and spoil no other" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 5 7 11
+		assert_eq seen 125 "$(summary seen)"
+		assert_eq calls 90 "$(latency count jump_down)"
+		assert_eq unreturned 35 "$(lost unreturned)"
+		encloses jump_down
+		assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+	done
+}
+
+@test "longjmp: the function jumped to is timed, the one that jumps is not" {
+	fs_time "$FIXTURES/jumps:jump_home" "$FIXTURES/jumps:jump_now" -- "$FIXTURES/jumps" 3 9 1
+	assert_eq home 9 "$(latency count jump_home)"
+	assert_match refused "$(summary refused_functions)" 'jump_now","why":"it never returns'
+}
+
+@test "exceptions through timed functions: the program goes on, what returned is timed" {
+	for via in $(ways); do
+		fs_time --via "$via" "$FIXTURES/throws:throw_*" -- "$FIXTURES/throws" 100 40
+		refute_match "the program's end" "$(<err)" 'signal|status'
+		assert_match "the program's own count" "$(<truth)" '"returned":60,"threw":40'
+		for function in throw_outer throw_middle throw_leaf; do
+			assert_eq "$function" 60 "$(latency count "$function")"
+		done
+		assert_eq unreturned 120 "$(lost unreturned)"
+	done
+}
+
+@test "tail calls: each function has its own time" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/tails:tail_?" -- "$FIXTURES/tails" 40 300
+		agrees tail_f 2
+		agrees tail_g 1
+		agrees tail_h
+		for function in tail_f tail_g tail_h; do encloses "$function"; done
+		assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+	done
+}
+
+@test "a call in flight when the probes come is no latency" {
+	start_runner "$FIXTURES/inflight"
+	ask enter
+	arm_as time -f json -p "$RUNNER" "$FIXTURES/inflight:linger"
+	ask leave
+	ask go 5
+	finish
+	closed latency
+	assert_eq calls 5 "$(latency count linger)"
+	assert_eq seen 5 "$(summary seen)"
+	(($(summary unmatched_returns) <= 1)) || fail "$(summary unmatched_returns) unmatched returns"
+	ask go 3
+	assert_eq "the target's own total" 9 "$ANSWER"
+}
+
+@test "a call in flight when the probes go is named, and goes on" {
+	start_runner "$FIXTURES/inflight"
+	arm_as time -f json -p "$RUNNER" "$FIXTURES/inflight:linger"
+	ask enter
+	ask enter
+	ask go 5
+	finish
+	closed latency
+	assert_eq calls 5 "$(latency count linger)"
+	assert_eq seen 7 "$(summary seen)"
+	assert_eq unreturned 2 "$(lost unreturned)"
+	ask leave
+	ask leave
+	assert_eq "the target's own total" 7 "$ANSWER"
+}
+
+@test "both at once: one leaves that came before, one stays that came after" {
+	start_runner "$FIXTURES/inflight"
+	ask enter
+	arm_as time -f json --via single -p "$RUNNER" "$FIXTURES/inflight:linger"
+	ask enter
+	ask leave
+	ask go 2
+	finish
+	closed latency
+	assert_eq calls 2 "$(latency count linger)"
+	assert_eq unreturned 1 "$(lost unreturned)"
+}
+
+@test "a function that begins with a 5-byte nop, and forks" {
+	need_fixture nop5forks
+	fs_time "$FIXTURES/nop5forks:work" -- "$FIXTURES/nop5forks" 503 3
+	assert_eq calls 503 "$(latency count work)"
+	assert_match "stderr" "$(<err)" 'survived 3 of 3'
+}
+
+@test "a running process: only what it calls meanwhile" {
+	start_runner
+	ask go 11
+	arm_as time -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	ask go 307
+	finish
+	ask go 5
+	closed latency
+	latencies_add_up
+	assert_eq calls 307 "$(latency count work)"
+}
+
+@test "--slow: how many, and the calls with arguments, return value and stack" {
+	fs_time --slow 3ms "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 4
+	assert_eq slow 4 "$(latency slow timed_call)"
+	assert_eq "calls kept" 4 "$(rows type=call slow=true | wc -l)"
+	rows type=call >calls
+	while read -r line; do
+		assert_eq function timed_call "$(field function "$line")"
+		assert_eq comm timed "$(field comm "$line")"
+		assert_eq tid "$(truth tid timed_call)" "$(field tid "$line")"
+		assert_match arguments "$line" '"args":\[5000,1,'
+		assert_eq returned 5000 "$(field ret "$line")"
+		(($(field duration_ns "$line") >= 3000000)) || fail "too short: $line"
+		assert_match stack "$line" '"stack":\["timed_call'
+		assert_match stack "$line" '"main'
+	done <calls
+}
+
+@test "--off-cpu: asleep is not running" {
+	need_tracepoints
+	fs_time --off-cpu "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 2000 20
+	slack=$(($(latency floor_ns timed_call) * 20))
+	off=$(latency off_cpu_ns timed_call) on=$(latency on_cpu_ns timed_call) total=$(latency total_ns timed_call)
+	low=$(($(truth low_total_ns timed_call) - $(truth high_cpu_ns timed_call)))
+	high=$(($(truth high_total_ns timed_call) - $(truth low_cpu_ns timed_call)))
+	# what is charged to the thread while it goes to sleep and wakes up, the scheduler's own time, lies on either side
+	slack=$((slack + $(truth high_cpu_ns timed_call)))
+	within "off CPU" "$low" "$off" "$high" "$slack"
+	within "on and off CPU" "$total" $((on + off)) "$total" "$slack"
+}
+
+@test "--off-cpu: running is not asleep" {
+	need_tracepoints
+	fs_time --off-cpu "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" spin 1000 20
+	on=$(latency on_cpu_ns timed_call)
+	within "on CPU" "$(truth low_cpu_ns timed_call)" "$on" "$(truth high_total_ns timed_call)" \
+		$(($(latency floor_ns timed_call) * 20))
+}
+
+@test "a kernel function: exact calls on each rung" {
+	need_kernel_functions
+	function=$(system_call getppid)
+	for via in $(kernel_ways); do
+		fs_time --via "$via" "$function" -- "$FIXTURES/syscalls" 211
+		assert_eq "calls by $via" 211 "$(latency count "$function")"
+		assert_eq "kind" kprobe "$(latency kind "$function")"
+		assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
+	done
+}
+
+# The fixture measures around the system call; a sleep is never shorter than asked for.
+@test "a kernel function that sleeps: percentiles on each rung" {
+	need_kernel_functions
+	function=$(system_call clock_nanosleep)
+	for via in $(kernel_ways); do
+		fs_time --via "$via" "$function" -- "$FIXTURES/timed" sleep 3000 40
+		assert_eq "calls by $via" 40 "$(latency count "$function")"
+		floor=$(latency floor_ns "$function")
+		for key in min p50 p90 p99 p999 max; do
+			within "$key by $via" 3000000 "$(latency "${key}_ns" "$function")" "$(truth "high_${key}_ns" timed_call)" "$floor"
+		done
+	done
+}
+
+@test "kernel functions inside each other: inclusive and self time" {
+	need_kernel_functions
+	function=$(system_call clock_nanosleep)
+	fs_time --self "$function" do_nanosleep -- "$FIXTURES/timed" sleep 3000 20
+	outer=$(latency total_ns "$function") inner=$(latency total_ns do_nanosleep)
+	slack=$(($(latency floor_ns "$function") * 40))
+	((outer + slack >= inner)) || fail "$outer outside, $inner inside"
+	within "self time" $((outer - inner)) "$(latency self_total_ns "$function")" $((outer - inner)) "$slack"
+}
+
+@test "a user function and the kernel function below it in one run" {
+	need_kernel_functions
+	function=$(system_call clock_nanosleep)
+	fs_time "$FIXTURES/timed:timed_call" "$function" -- "$FIXTURES/timed" sleep 3000 20
+	assert_eq user 20 "$(latency count timed_call)"
+	assert_eq kernel 20 "$(latency count "$function")"
+	agrees timed_call 1
+}
