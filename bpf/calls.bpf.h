@@ -103,7 +103,6 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 	f->row = c->row;
 	f->child_ns = 0;
 	f->overhead = t->overhead;
-	f->off = t->off;
 	t->depth = depth + 1;
 	return f;
 }

@@ -212,6 +212,12 @@ int syscall_exit(struct bpf_raw_tracepoint_args *ctx)
 	return on_syscall(ctx->args[0], FSC_SYSCALLS);
 }
 
+SEC("?tracepoint")
+int sched_switch(void *ctx)
+{
+	return on_switch(ctx);
+}
+
 /* Following forks: a child of a task that counts, counts. The tracepoint does not say whether the
  * child is a process or a thread; a thread's number is taken out again when the thread ends. */
 SEC("?tracepoint")

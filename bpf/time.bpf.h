@@ -5,6 +5,7 @@
 #define FSC_BPF_TIME_H
 
 #include "calls.bpf.h"
+#include "offcpu.bpf.h"
 
 /* slots[slot * stripes + cpu % stripes]; the first is for measuring our own cost, the row's own is
  * row + 1. */
@@ -214,6 +215,7 @@ static __always_inline int time_entry(const struct call *c)
 	f = call_open(t, c);
 	if (!f)
 		return 1;
+	f->off = off_so_far();
 	f->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -240,12 +242,14 @@ static __always_inline int time_exit(const struct call *c)
 	t.raw = now - f->start;
 	t.inside = me->overhead - f->overhead;
 	t.child_ns = f->child_ns;
-	t.off = me->off - f->off;
+	t.off = off_so_far() - f->off;
 	keep_time(c->row, &t, cost);
 	me->overhead += cost->outer;
 	parent = call_parent(me);
 	if (parent)
 		parent->child_ns += t.ns;
+	if (!me->depth)
+		off_forget();
 	thread_rest(me);
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 struct time_opts {
 	struct fsc_keys keys;
-	bool zeros, reverse, histogram, self, off_cpu, raw;
+	bool zeros, reverse, histogram, wide, self, off_cpu, raw;
 	int sort, unit, calls_in;
 	unsigned top;
 	const char *linear, *slow;
@@ -31,6 +31,8 @@ static const struct fsc_opt time_opts[] = {
      "show functions that were not called, too", NULL},
     {'H', "histogram", FSC_OPT_FLAG, offsetof(struct time_opts, histogram), NULL,
      "histograms of all rows, not only of one", NULL},
+    {'w', "wide", FSC_OPT_FLAG, offsetof(struct time_opts, wide), NULL,
+     "all columns: minimum, p99.9 and standard deviation, too", NULL},
     {0, "linear", FSC_OPT_STRING, offsetof(struct time_opts, linear), "MIN,MAX,STEP",
      "equal bins (0,10ms,500us)", NULL},
     {'u', "unit", FSC_OPT_CHOICE, offsetof(struct time_opts, unit), "UNIT", "of durations",
@@ -127,6 +129,7 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 	plan->session.raw = to->raw;
 	plan->session.off_cpu = to->off_cpu;
 	plan->sink.histograms = to->histogram || to->linear;
+	plan->sink.wide = to->wide;
 	plan->sink.unit = (enum fsc_unit)to->unit;
 	*state = (struct time_state){
 	    .parts = {.self = to->self, .off_cpu = to->off_cpu, .slow = to->slow, .raw = to->raw},

@@ -12,6 +12,7 @@
 #include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
+#include "sym/tpformat.h"
 #include "sym/tracefs.h"
 
 static int link_perf(const struct bpf_program *p, int id, uint64_t cookie)
@@ -100,32 +101,56 @@ int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err)
 	return rc ? rc : link_syscalls(s, any_syscall, err);
 }
 
-int fsc_attach_follow(struct fsc_session *s, struct fsc_err *err)
+/* One of the scheduler's events; closed last, being slow to close. */
+static int attach_sched(struct fsc_session *s, int tracefs, const struct bpf_program *prog,
+			const char *event, struct fsc_err *err)
 {
-	const struct {
-		const struct bpf_program *prog;
-		const char *event;
-	} on[] = {{s->skel->progs.follow_fork, "sched_process_fork"},
-		  {s->skel->progs.follow_exit, "sched_process_exit"}};
-	FSC_AUTO(fsc_closep) int tracefs = -1;
+	int fd, id = fsc_tracepoint_id(tracefs, "sched", event, err);
 
-	if (!s->opts.n_pids || !s->opts.follow)
+	if (id < 0)
+		return id;
+	fd = link_perf(prog, id, 0);
+	if (fd < 0)
+		return fsc_err_sys(err, -fd, "cannot attach to tracepoint sched:%s", event);
+	return fsc_session_keep(&s->late_links, fd, err);
+}
+
+/* The numbers of the two threads have stood in the same place for ever; should they move, say so.
+ */
+static int check_switch(int tracefs, struct fsc_err *err)
+{
+	unsigned prev, next;
+	int rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "prev_pid", &prev, err);
+
+	if (!rc)
+		rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "next_pid", &next, err);
+	if (!rc && (prev != FSC_SWITCH_PREV || next != FSC_SWITCH_NEXT))
+		rc = fsc_err_set(err, ENOTSUP,
+				 "tracepoint sched:sched_switch has another layout on this kernel; "
+				 "leave --off-cpu out");
+	return rc;
+}
+
+int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
+{
+	bool follow = s->opts.n_pids && s->opts.follow;
+	FSC_AUTO(fsc_closep) int tracefs = -1;
+	int rc = 0;
+
+	if (!follow && !s->opts.off_cpu)
 		return 0;
 	tracefs = fsc_tracefs_open(err);
 	if (tracefs < 0)
 		return tracefs;
-	for (size_t i = 0; i < 2; i++) {
-		int fd, rc, id = fsc_tracepoint_id(tracefs, "sched", on[i].event, err);
-
-		if (id < 0)
-			return id;
-		fd = link_perf(on[i].prog, id, 0);
-		if (fd < 0)
-			return fsc_err_sys(
-			    err, -fd, "cannot follow children by tracepoint sched:%s", on[i].event);
-		rc = fsc_session_keep(&s->late_links, fd, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
+	if (follow)
+		rc =
+		    attach_sched(s, tracefs, s->skel->progs.follow_fork, "sched_process_fork", err);
+	if (!rc && follow)
+		rc =
+		    attach_sched(s, tracefs, s->skel->progs.follow_exit, "sched_process_exit", err);
+	if (!rc && s->opts.off_cpu)
+		rc = check_switch(tracefs, err);
+	if (!rc && s->opts.off_cpu)
+		rc = attach_sched(s, tracefs, s->skel->progs.sched_switch, "sched_switch", err);
+	return rc;
 }

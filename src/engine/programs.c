@@ -166,6 +166,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
 	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
 	make(s->skel->maps.next_slot, timed && o->by, 1);
+	make(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
 	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
 	return 0;
 }
@@ -183,6 +184,7 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 		choose_tracepoints(s);
 	want(s->skel->progs.follow_fork, s->opts.n_pids && s->opts.follow);
 	want(s->skel->progs.follow_exit, s->opts.n_pids && s->opts.follow);
+	want(s->skel->progs.sched_switch, s->opts.off_cpu);
 	return rc ? rc : size_maps(s, err);
 }
 

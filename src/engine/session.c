@@ -146,7 +146,7 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 {
-	int rc = fsc_attach_follow(s, err);
+	int rc = fsc_attach_sched(s, err);
 
 	if (!rc)
 		rc = fsc_attach_user(s, err);

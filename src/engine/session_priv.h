@@ -54,7 +54,8 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err);
-int fsc_attach_follow(struct fsc_session *s, struct fsc_err *err);
+/* The scheduler's events: forks to follow, switches for --off-cpu. */
+int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err);
 /* A program loaded once more for one purpose: what it is loaded as, and what is put in where its
  * instructions carry a mark. */
 struct fsc_own {

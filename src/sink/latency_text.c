@@ -8,7 +8,7 @@
 #include "sink/sink.h"
 #include "sink/table.h"
 
-enum { NARROW = 110, BAR = 40 };
+enum { BAR = 40 };
 
 static const struct {
 	const char *name;
@@ -115,7 +115,7 @@ static double v_slow(const struct fsc_latency *l)
 static bool roomy(const struct fsc_sink *s, const struct fsc_latencies *l)
 {
 	(void)l;
-	return !s->width || s->width >= NARROW;
+	return s->wide;
 }
 
 static bool with_raw(const struct fsc_sink *s, const struct fsc_latencies *l)
@@ -261,10 +261,26 @@ static void put_histogram(const struct fsc_sink *s, const struct fsc_latencies *
 	fsc_vec_release(&bins);
 }
 
+/* What the narrow table leaves out, for a function that stands alone. */
+static void put_rest(const struct fsc_sink *s, const struct fsc_latency *row, struct fsc_buf *b)
+{
+	if (s->wide || !row->slot->count)
+		return;
+	fsc_buf_puts(b, "min ");
+	put_time(s, v_min(row), b);
+	fsc_buf_puts(b, ", p99.9 ");
+	put_time(s, v_p999(row), b);
+	fsc_buf_puts(b, ", standard deviation ");
+	put_time(s, v_stddev(row), b);
+	fsc_buf_putc(b, '\n');
+}
+
 void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	fsc_text_begin(s, l->time_ns, b);
 	put_table(s, l, b);
+	if (l->rows.n == 1)
+		put_rest(s, FSC_AT(struct fsc_latency, &l->rows, 0), b);
 	put_floor(l, b);
 	for (size_t i = 0; i < l->rows.n && (s->histograms || l->rows.n == 1); i++)
 		put_histogram(s, l, FSC_AT(struct fsc_latency, &l->rows, i), b);

@@ -22,6 +22,7 @@ struct fsc_sink {
 	bool intervals;	 /* several profiles will come, each a stretch of time */
 	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
 	enum fsc_unit unit;
+	bool wide;				    /* columns that do not fit 80 characters, too */
 	bool histograms;			    /* of every line, not only of a single one */
 	double linear_min, linear_max, linear_step; /* ns; step 0: bins by powers of two */
 	bool begun;				    /* the sink's own: something was written */

@@ -67,6 +67,10 @@ struct fsc_count_key {
 };
 _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 
+/* Where sched:sched_switch has the numbers of the two threads. */
+#define FSC_SWITCH_PREV 24
+#define FSC_SWITCH_NEXT 56
+
 /* System calls by number in the map of rows: entries first, then exits. A row is kept as row + 1.
  */
 #define FSC_SYSCALLS 512
@@ -89,6 +93,7 @@ enum fsc_loss {
 	FSC_LOSS_TOO_DEEP,   /* more calls inside each other than can be kept */
 	FSC_LOSS_NO_THREAD,  /* no memory for the thread's calls */
 	FSC_LOSS_UNMATCHED,  /* a return whose entry was not seen: no hit either */
+	FSC_LOSS_UNWATCHED,  /* a thread whose rests could not be noted: no hit either */
 	FSC_LOSS_RING_FULL,  /* an event that nobody had read in time */
 	FSC_LOSS_MAX,
 };

@@ -28,6 +28,12 @@ struct fsc_cost_row {
 	__u32 pad;
 };
 
+/* A thread that is inside a timed call: how long it was not running. */
+struct fsc_off {
+	__u64 since; /* 0 while it runs */
+	__u64 total;
+};
+
 #define FSC_FRAMES 64
 
 /* A call that has begun. */
@@ -43,15 +49,13 @@ struct fsc_frame_open {
 
 /* The calls a thread is in, innermost last, and its sums. */
 struct fsc_thread {
-	__u64 overhead;	 /* ns that probes have cost it */
-	__u64 off;	 /* ns that it was not running */
-	__u64 off_since; /* 0 while it runs */
-	__u64 plain;	 /* an address becomes a number by way of memory */
+	__u64 overhead; /* ns that probes have cost it */
+	__u64 plain;	/* an address becomes a number by way of memory */
 	__u32 depth;
 	__u32 pad;
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
-_Static_assert(sizeof(struct fsc_thread) == 40 + FSC_FRAMES * 96, "wire layout changed");
+_Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 96, "wire layout changed");
 
 /* Besides the row, what a cookie says of a return: bit 32, the probe sits on a return instruction
  * (or on a jump that ends the function), so that the stack is as it was at entry; bit 33, it may be

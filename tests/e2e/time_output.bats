@@ -89,7 +89,7 @@ teardown() { e2e_teardown; }
 
 @test "text: one function, its numbers and its histogram" {
 	fs_ok time -o data "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 1000 10
-	assert_match header "$(<data)" 'p99'
+	assert_match header "$(<data)" 'P99'
 	assert_match row "$(<data)" 'timed_call'
 	assert_match histogram "$(<data)" '[|#@*█▏▎▍▌▋▊▉]'
 	assert_match books "$(<data)" 'seen 10 = kept 10'

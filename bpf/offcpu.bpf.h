@@ -1,0 +1,57 @@
+/* How long threads inside timed calls do not run. The tracepoint knows both threads of a switch by
+ * number only, so there is a map by thread number; it holds those that are inside. */
+#ifndef FSC_BPF_OFFCPU_H
+#define FSC_BPF_OFFCPU_H
+
+#include "common.bpf.h"
+#include "wire/time.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_off);
+} off_cpu SEC(".maps");
+
+/* Time the current thread has not been running so far; watched from now on. */
+static __always_inline __u64 off_so_far(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct fsc_off none = {}, *o;
+
+	if (!cfg.off_cpu)
+		return 0;
+	o = bpf_map_lookup_elem(&off_cpu, &tid);
+	if (o)
+		return o->total;
+	if (bpf_map_update_elem(&off_cpu, &tid, &none, BPF_NOEXIST))
+		lose(FSC_LOSS_UNWATCHED);
+	return 0;
+}
+
+static __always_inline void off_forget(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (cfg.off_cpu)
+		bpf_map_delete_elem(&off_cpu, &tid);
+}
+
+/* sched:sched_switch; user space has checked where the two numbers stand. */
+static __always_inline int on_switch(void *ctx)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 prev = *(__u32 *)(ctx + FSC_SWITCH_PREV), next = *(__u32 *)(ctx + FSC_SWITCH_NEXT);
+	struct fsc_off *o = bpf_map_lookup_elem(&off_cpu, &prev);
+
+	if (o)
+		o->since = now;
+	o = bpf_map_lookup_elem(&off_cpu, &next);
+	if (o && o->since) {
+		o->total += now - o->since;
+		o->since = 0;
+	}
+	return 0;
+}
+
+#endif
