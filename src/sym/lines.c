@@ -6,7 +6,6 @@
 #include "sym/elf.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "sym/contain.h"
-#include "sym/elf_priv.h"
+#include "sym/debuginfo.h"
 #include "sym/scopes.h"
 
 struct search {
@@ -30,19 +29,6 @@ struct search {
 	unsigned nearest; /* line with code, 0 while none was seen */
 	struct fsc_nearest files;
 };
-
-struct debug_info {
-	Elf *elf;
-	Dwarf *dwarf;
-};
-
-static void debug_info_close(struct debug_info *d)
-{
-	if (d->dwarf)
-		dwarf_end(d->dwarf);
-	if (d->elf)
-		elf_end(d->elf);
-}
 
 /* Whether path ends in the components of file. */
 static bool is_file(const char *path, const char *file)
@@ -151,24 +137,6 @@ static int search_units(struct search *s, Dwarf *dwarf, struct fsc_err *err)
 	return rc;
 }
 
-static bool has_lines(const struct fsc_image *im)
-{
-	return im &&
-	       (fsc_image_section(im, ".debug_line") || fsc_image_section(im, ".zdebug_line"));
-}
-
-static int open_debug_info(const struct fsc_image *im, struct debug_info *ret, struct fsc_err *err)
-{
-	elf_version(EV_CURRENT);
-	/* Not mapped: that would copy nothing now, but fault later if the file shrinks. */
-	ret->elf = elf_begin(im->fd, ELF_C_READ, NULL);
-	ret->dwarf = ret->elf ? dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL) : NULL;
-	if (!ret->dwarf)
-		return fsc_err_set(err, EBADMSG, "the debug information of '%s' cannot be read: %s",
-				   im->path, ret->elf ? dwarf_errmsg(-1) : elf_errmsg(-1));
-	return 0;
-}
-
 static int not_found(const struct search *s, struct fsc_err *err)
 {
 	char near[512];
@@ -223,9 +191,9 @@ static int take_offsets(const struct fsc_elf *e, const struct fsc_vec *places, s
 /* The whole search, inside fsc_contain(). */
 static int run(void *arg, struct fsc_vec *ret, struct fsc_err *err)
 {
-	FSC_AUTO(debug_info_close) struct debug_info d = {0};
+	FSC_AUTO(fsc_debug_info_close) struct fsc_debug_info d = {0};
 	struct search *s = arg;
-	int rc = open_debug_info(s->image, &d, err);
+	int rc = fsc_debug_info_open(s->image, &d, err);
 
 	if (!rc)
 		rc = search_units(s, d.dwarf, err);
@@ -250,14 +218,9 @@ int fsc_elf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **
 	while (!strncmp(file, "./", 2))
 		file += 2;
 	s.file = s.files.wanted = file;
-	s.image = has_lines(&e->main) ? &e->main : fsc_elf_debug_file(e);
-	if (!s.image && errno == ENOMEM)
-		return fsc_err_nomem(err);
-	if (!has_lines(s.image)) {
-		rc = fsc_err_set(err, ENODATA, "'%s' has no debug information", e->main.path);
-		fsc_err_hint(err, "compile it with -g, or install its debug package");
+	rc = fsc_debug_info_find(e, ".debug_line", &s.image, err);
+	if (rc)
 		return rc;
-	}
 	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
 	if (fsc_buf_failed(&what))
 		return fsc_err_nomem(err);

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "sym/debuginfo.h"
+
 /* Deeper than any compiler nests; the tree of a damaged file must not use up our stack. */
 #define DEPTH_MAX 200
 
@@ -83,18 +85,13 @@ static void visit(Dwarf_Die *die, const struct places *p, int depth)
 
 static void walk(Dwarf_Die *parent, const struct places *p, int depth)
 {
-	Dwarf_Off last = dwarf_dieoffset(parent);
 	Dwarf_Die die;
 
-	if (depth > DEPTH_MAX || dwarf_child(parent, &die))
+	if (depth > DEPTH_MAX || !fsc_die_child(parent, &die))
 		return;
-	do {
-		/* Siblings only lie ahead, unless the file is made to send us in circles. */
-		if (dwarf_dieoffset(&die) <= last)
-			return;
-		last = dwarf_dieoffset(&die);
+	do
 		visit(&die, p, depth);
-	} while (!dwarf_siblingof(&die, &die));
+	while (fsc_die_next(&die));
 }
 
 void fsc_scopes_mark(Dwarf_Die *unit, struct fsc_place *places, size_t n)

@@ -19,9 +19,11 @@
 #include "base/cleanup.h"
 #include "base/loop.h"
 #include "base/opt.h"
+#include "engine/btftypes.h"
 #include "model/profile.h"
 #include "probe/kind.h"
 #include "sink/sink.h"
+#include "sym/dwarftypes.h"
 #include "sym/libs.h"
 #include "sym/tracefs.h"
 #include "sym_fixtures.h"
@@ -370,6 +372,51 @@ static void user_functions(void **state)
 	sweep(resolve, &version, 24);
 }
 
+/* t_node and what it takes, from DWARF. */
+static int read_signatures(const void *path, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	FSC_AUTO(fsc_types_release) struct fsc_types types = {0};
+	struct fsc_signature sig = {0};
+	const struct fsc_sym *syms;
+	size_t n = 0;
+	int rc = fsc_elf_open(path, "", &e, err);
+
+	fsc_types_init(&types, 1);
+	if (!rc)
+		rc = fsc_elf_symbols(e, &syms, &n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		if (!strcmp(syms[i].name, "t_node"))
+			rc = fsc_dwarf_signature(e, syms[i].addr, &types, &sig, err);
+	for (size_t i = 0; i < sig.n_params; i++)
+		found_text(sig.params[i].name);
+	if (sig.found)
+		found(&sig.params[0].type->to->n_members, sizeof(size_t));
+	return rc;
+}
+
+static int read_kernel_signature(const void *name, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_types_release) struct fsc_types types = {0};
+	struct fsc_signature sig = {0};
+	int rc;
+
+	fsc_types_init(&types, 1);
+	rc = fsc_btf_signature(NULL, name, &types, &sig, err);
+	for (size_t i = 0; i < sig.n_params; i++)
+		found_text(sig.params[i].name);
+	return rc;
+}
+
+static void signatures(void **state)
+{
+	(void)state;
+	sweep(read_signatures, fixture("types-5-2"), 100);
+	if (access("/sys/kernel/btf/vmlinux", R_OK))
+		return;
+	sweep(read_kernel_signature, "vfs_read", 24);
+}
+
 static void lines(void **state)
 {
 	(void)state;
@@ -524,12 +571,19 @@ static void sinks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(specs),	     cmocka_unit_test(options),
-	    cmocka_unit_test(loops),	     cmocka_unit_test(libraries),
-	    cmocka_unit_test(symbols),	     cmocka_unit_test(user_functions),
-	    cmocka_unit_test(lines),	     cmocka_unit_test(usdt_probes),
-	    cmocka_unit_test(tracepoints),   cmocka_unit_test(kernel_functions),
-	    cmocka_unit_test(nothing_found), cmocka_unit_test(differences),
+	    cmocka_unit_test(specs),
+	    cmocka_unit_test(options),
+	    cmocka_unit_test(loops),
+	    cmocka_unit_test(libraries),
+	    cmocka_unit_test(symbols),
+	    cmocka_unit_test(user_functions),
+	    cmocka_unit_test(signatures),
+	    cmocka_unit_test(lines),
+	    cmocka_unit_test(usdt_probes),
+	    cmocka_unit_test(tracepoints),
+	    cmocka_unit_test(kernel_functions),
+	    cmocka_unit_test(nothing_found),
+	    cmocka_unit_test(differences),
 	    cmocka_unit_test(sinks),
 	};
 
