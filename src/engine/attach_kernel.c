@@ -70,8 +70,9 @@ static int link_one(struct fsc_session *s, const struct fsc_target *t, int btf_i
 
 /* Both ends of a function where calls are paired, return first; the links are the session's. A
  * descriptor is never left behind where the second fails. */
-static int link_ends(struct fsc_session *s, const struct fsc_target *t, int btf_id)
+static int link_ends(struct fsc_session *s, size_t i, int btf_id)
 {
+	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	FSC_AUTO(fsc_closep) int leave = -1;
 	int fd;
 
@@ -83,7 +84,7 @@ static int link_ends(struct fsc_session *s, const struct fsc_target *t, int btf_
 	fd = link_one(s, t, btf_id, false);
 	if (fd < 0)
 		return fd;
-	if (fsc_session_keep(&s->links, leave, NULL)) {
+	if (fsc_session_keep_link(s, leave, i, NULL)) {
 		close(fd);
 		fd = -ENOMEM;
 	}
@@ -102,15 +103,15 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 
 	if ((via == FSC_VIA_BEST || via == FSC_VIA_FENTRY) && t->at_entry && per_row[t->row] == 1) {
 		id = fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr);
-		fd = id > 0 ? link_ends(s, t, id) : -ENOENT;
-		s->on_rung[FSC_RUNG_FENTRY] += fd >= 0;
+		fd = id > 0 ? link_ends(s, i, id) : -ENOENT;
+		fsc_session_stand(s, FSC_RUNG_FENTRY, fd >= 0);
 	}
 	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {
-		fd = link_ends(s, t, 0);
-		s->on_rung[FSC_RUNG_KPROBE] += fd >= 0;
+		fd = link_ends(s, i, 0);
+		fsc_session_stand(s, FSC_RUNG_KPROBE, fd >= 0);
 	}
 	if (fd >= 0)
-		return fsc_session_keep(&s->links, fd, err);
+		return fsc_session_keep_link(s, fd, i, err);
 	return fsc_session_refuse(s, i, fd, err);
 }
 
@@ -126,7 +127,8 @@ static int attach_kernel_each(struct fsc_session *s, const bool *left, struct fs
 	for (size_t i = 0; i < n; i++)
 		per_row[fsc_targets_at(s->targets, i)->row]++;
 	for (size_t i = 0; !rc && i < n; i++)
-		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL && left[i])
+		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_KERNEL && left[i] &&
+		    fsc_session_attaches(s, i))
 			rc = attach_kernel_one(s, i, &names, per_row, err);
 	fsc_btf_names_release(&names);
 	return rc;
@@ -159,7 +161,7 @@ static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *le
 	for (size_t i = 0; i < max; i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		if (t->site == FSC_SITE_KERNEL && !left[i] && !s->unusable[i] &&
+		if (t->site == FSC_SITE_KERNEL && !left[i] && fsc_session_attaches(s, i) &&
 		    fsc_attach_takes(s, t, end))
 			fsc_batch_add(&b, i, t->addr, 0);
 	}

@@ -48,7 +48,7 @@ static int note_syscall(struct fsc_session *s, const struct fsc_target *t, bool 
 	return 0;
 }
 
-static int link_syscalls(struct fsc_session *s, const bool *any, struct fsc_err *err)
+static int link_syscalls(struct fsc_session *s, const bool *any, size_t first, struct fsc_err *err)
 {
 	const struct bpf_program *progs[] = {s->skel->progs.syscall_enter,
 					     s->skel->progs.syscall_exit};
@@ -63,7 +63,7 @@ static int link_syscalls(struct fsc_session *s, const bool *any, struct fsc_err 
 		if (fd < 0)
 			return fsc_err_sys(err, errno, "cannot attach to raw tracepoint %s",
 					   names[i]);
-		rc = fsc_session_keep(&s->links, fd, err);
+		rc = fsc_session_keep_link(s, fd, first, err);
 		if (rc)
 			return rc;
 	}
@@ -74,31 +74,36 @@ static int attach_one(struct fsc_session *s, size_t i, bool *any_syscall, struct
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	bool raw = s->opts.via != FSC_VIA_SINGLE;
+	bool table = raw && !s->opts.per_row; /* one link for many system calls */
 	int fd = -ENOENT;
 
-	if (raw && t->syscall >= 0 && !note_syscall(s, t, any_syscall)) {
-		s->on_rung[FSC_RUNG_RAW_TRACEPOINT]++;
+	if (table && t->syscall >= 0 && !note_syscall(s, t, any_syscall)) {
+		fsc_session_stand(s, FSC_RUNG_RAW_TRACEPOINT, 1);
 		return 0;
 	}
-	if (raw)
+	if (raw && t->syscall < 0)
 		fd = link_raw(s, t);
-	s->on_rung[FSC_RUNG_RAW_TRACEPOINT] += fd >= 0;
+	fsc_session_stand(s, FSC_RUNG_RAW_TRACEPOINT, fd >= 0);
 	if (fd < 0) {
 		fd = link_perf(s->skel->progs.tracepoint_entry, t->event_id, t->row);
-		s->on_rung[FSC_RUNG_TRACEPOINT] += fd >= 0;
+		fsc_session_stand(s, FSC_RUNG_TRACEPOINT, fd >= 0);
 	}
-	return fd < 0 ? fsc_session_refuse(s, i, fd, err) : fsc_session_keep(&s->links, fd, err);
+	return fd < 0 ? fsc_session_refuse(s, i, fd, err) : fsc_session_keep_link(s, fd, i, err);
 }
 
 int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err)
 {
 	bool any_syscall[2] = {false, false};
+	size_t first = 0;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < fsc_targets_count(s->targets); i++)
-		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_TRACEPOINT)
+		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_TRACEPOINT &&
+		    fsc_session_attaches(s, i)) {
+			first = i;
 			rc = attach_one(s, i, any_syscall, err);
-	return rc ? rc : link_syscalls(s, any_syscall, err);
+		}
+	return rc ? rc : link_syscalls(s, any_syscall, first, err);
 }
 
 /* One of the scheduler's events; closed last, being slow to close. */

@@ -127,7 +127,7 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		if (t->site != FSC_SITE_USER || t->file != file || s->unusable[i] ||
+		if (t->site != FSC_SITE_USER || t->file != file || !fsc_session_attaches(s, i) ||
 		    !fsc_attach_takes(s, t, end))
 			continue;
 		if (end == FSC_END_INSNS)

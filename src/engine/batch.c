@@ -52,13 +52,14 @@ int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
 		   int (*refuse)(struct fsc_batch *b, size_t i, int code, struct fsc_err *err),
 		   struct fsc_err *err)
 {
-	int fd = b->link(b, first, n), rc;
+	bool one_by_one = b->s->opts.per_row && n > 1;
+	int fd = one_by_one ? -E2BIG : b->link(b, first, n), rc;
 
 	if (fd >= 0) {
 		/* Of a function that is probed twice, the entry counts. */
 		if (!b->s->pairs || b->end == FSC_END_ENTRY || b->end == FSC_END_BOTH)
-			b->s->on_rung[b->rung] += n;
-		return fsc_session_keep(&b->s->links, fd, err);
+			fsc_session_stand(b->s, b->rung, n);
+		return fsc_session_keep_link(b->s, fd, b->targets[first], err);
 	}
 	if (n == 1 || is_general(b, fd)) {
 		for (size_t i = first; i < first + n; i++) {

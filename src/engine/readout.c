@@ -117,7 +117,7 @@ uint64_t fsc_session_missed(const struct fsc_session *s)
 	uint64_t n = s->missed;
 
 	for (size_t i = 0; i < s->links.n; i++)
-		n += fsc_sys_link_missed(*FSC_AT(int, &s->links, i));
+		n += fsc_sys_link_missed(FSC_AT(struct fsc_link, &s->links, i)->fd);
 	for (size_t i = 0; i < s->programs.n; i++)
 		n += fsc_sys_prog_missed(*FSC_AT(int, &s->programs, i));
 	bpf_object__for_each_program(p, s->skel->obj) if (bpf_program__fd(p) >= 0) n +=

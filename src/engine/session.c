@@ -90,7 +90,8 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 	s->unusable = calloc(fsc_targets_count(targets) + 1, sizeof(*s->unusable));
 	if (!s->unusable)
 		return fsc_err_nomem(err);
-	s->links = FSC_VEC_INIT(int);
+	s->links = FSC_VEC_INIT(struct fsc_link);
+	s->resumed_row = -1;
 	s->late_links = FSC_VEC_INIT(int);
 	s->programs = FSC_VEC_INIT(int);
 	s->refused = FSC_VEC_INIT(struct fsc_refused);
@@ -114,6 +115,31 @@ int fsc_session_keep(struct fsc_vec *fds, int fd, struct fsc_err *err)
 	}
 	*slot = fd;
 	return 0;
+}
+
+int fsc_session_keep_link(struct fsc_session *s, int fd, size_t target, struct fsc_err *err)
+{
+	struct fsc_link *l = fsc_vec_push(&s->links);
+
+	if (!l) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*l = (struct fsc_link){fd, fsc_targets_at(s->targets, target)->row};
+	return 0;
+}
+
+bool fsc_session_attaches(const struct fsc_session *s, size_t target)
+{
+	return !s->unusable[target] &&
+	       (s->resumed_row < 0 ||
+		fsc_targets_at(s->targets, target)->row == (uint32_t)s->resumed_row);
+}
+
+void fsc_session_stand(struct fsc_session *s, enum fsc_rung rung, size_t n)
+{
+	if (s->resumed_row < 0)
+		s->on_rung[rung] += n;
 }
 
 int fsc_session_refuse(struct fsc_session *s, size_t target, int code, struct fsc_err *err)
@@ -144,16 +170,21 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 	return fsc_err_hint(err, "see what this machine can do with: funcscope doctor");
 }
 
+static int attach_places(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc = fsc_attach_user(s, err);
+
+	if (!rc)
+		rc = fsc_attach_kernel(s, err);
+	return rc ? rc : fsc_attach_tracepoints(s, err);
+}
+
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = fsc_attach_sched(s, err);
 
 	if (!rc)
-		rc = fsc_attach_user(s, err);
-	if (!rc)
-		rc = fsc_attach_kernel(s, err);
-	if (!rc)
-		rc = fsc_attach_tracepoints(s, err);
+		rc = attach_places(s, err);
 	if (!rc && s->refused.n == fsc_targets_count(s->targets))
 		rc = all_refused(s, err);
 	if (rc)
@@ -161,12 +192,42 @@ int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 	return rc;
 }
 
+/* Counts what the kernel missed while the link can still be asked. */
+static void drop_link(struct fsc_session *s, const struct fsc_link *l)
+{
+	s->missed += fsc_sys_link_missed(l->fd);
+	close(l->fd);
+}
+
+void fsc_session_pause(struct fsc_session *s, uint32_t row)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < s->links.n; i++) {
+		struct fsc_link *l = FSC_AT(struct fsc_link, &s->links, i);
+
+		if (l->row == row)
+			drop_link(s, l);
+		else
+			*FSC_AT(struct fsc_link, &s->links, kept++) = *l;
+	}
+	s->links.n = kept;
+}
+
+int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err)
+{
+	int rc;
+
+	s->resumed_row = row;
+	rc = attach_places(s, err);
+	s->resumed_row = -1;
+	return rc;
+}
+
 void fsc_session_detach(struct fsc_session *s)
 {
 	for (size_t i = 0; i < s->links.n; i++)
-		s->missed += fsc_sys_link_missed(*FSC_AT(int, &s->links, i));
-	for (size_t i = 0; i < s->links.n; i++)
-		close(*FSC_AT(int, &s->links, i));
+		drop_link(s, FSC_AT(struct fsc_link, &s->links, i));
 	s->links.n = 0;
 }
 

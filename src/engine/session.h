@@ -32,6 +32,7 @@ struct fsc_session_opts {
 	uint32_t cgroup_level;
 	uint32_t max_keys;
 	enum fsc_via via;
+	bool per_row;	   /* every row has links of its own, to be taken off singly */
 	bool fast_uprobes; /* probe 5-byte nops even where forked children die of it */
 };
 
@@ -64,6 +65,11 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 		     struct fsc_session **ret, struct fsc_err *err);
 /* Attaches everything. Places refused by the kernel are listed, not fatal, unless all are. */
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err);
+/* Takes the probes of one row off and puts them on again; with per_row only. What the kernel does
+ * not take again stays off and is listed as refused. Each waits for the kernel, some ten
+ * milliseconds. */
+void fsc_session_pause(struct fsc_session *s, uint32_t row);
+int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err);
 /* Takes every probe off; counters stay readable. Harmless when done twice. */
 void fsc_session_detach(struct fsc_session *s);
 void fsc_session_free(struct fsc_session *s);

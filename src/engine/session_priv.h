@@ -23,12 +23,19 @@ struct fsc_session {
 	size_t counts_size;
 	const struct fsc_slot *slots; /* the mapped measurements; NULL: nothing is timed */
 	size_t slots_size;
-	struct fsc_vec links;	   /* int */
+	struct fsc_vec links;	   /* struct fsc_link */
 	struct fsc_vec late_links; /* int: closed last, being slow to close */
 	struct fsc_vec programs;   /* int: programs that belong to one place */
 	struct fsc_vec refused;	   /* struct fsc_refused */
 	size_t on_rung[FSC_RUNG_MAX];
-	uint64_t missed; /* of links that are gone */
+	uint64_t missed;     /* of links that are gone */
+	int64_t resumed_row; /* only this row is being attached, again; -1: all */
+};
+
+/* A probe, or many: where every row has links of its own, its row. */
+struct fsc_link {
+	int fd;
+	uint32_t row;
 };
 
 /* Which end of a function a link sits on. */
@@ -76,6 +83,13 @@ int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret)
 bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t);
 /* Puts a descriptor into a list that owns it; closes it where memory is out. */
 int fsc_session_keep(struct fsc_vec *fds, int fd, struct fsc_err *err);
+/* Likewise a link. Of several places the first one's row is enough: links are then never taken off
+ * singly. */
+int fsc_session_keep_link(struct fsc_session *s, int fd, size_t target, struct fsc_err *err);
+/* Whether a place is to be attached now. */
+bool fsc_session_attaches(const struct fsc_session *s, size_t target);
+/* Notes places on a rung, once. */
+void fsc_session_stand(struct fsc_session *s, enum fsc_rung rung, size_t n);
 int fsc_session_refuse(struct fsc_session *s, size_t target, int code, struct fsc_err *err);
 
 #endif

@@ -159,7 +159,7 @@ teardown() { e2e_teardown; }
 @test "only functions have a duration" {
 	fs_error 2 "return" time "r:$FIXTURES/calls:work" -d 0.1
 	fs_error 2 "tracepoint" time t:syscalls:sys_enter_read -d 0.1
-	fs_error 2 "USDT" time "u:$FIXTURES/usdt:plain" -d 0.1
+	fs_error 2 "usdt" time "u:$FIXTURES/usdt:plain" -d 0.1
 }
 
 @test "options that make no sense are usage errors" {
