@@ -59,7 +59,7 @@ $(O)/funcscope: $(OBJ)
 $(O)/static/funcscope: $(OBJ)
 	@mkdir -p $(@D)
 	$(CC) -static $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(STATIC_LIBS) 2>&1 | \
-		{ grep -v -e 'statically linked applications requires' -e 'In function' || true; }
+		{ grep -v -e 'statically linked applications requires' -e '[Ii]n function' || true; }
 	@test -x $@
 
 $(O)/obj/%.o: src/%.c $(SKEL)
@@ -82,6 +82,13 @@ $(O)/gen/syscalls.inc:
 	mv $@.tmp $@
 
 $(O)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+
+# The script inside a flame graph, as C text.
+$(O)/gen/flamegraph.inc: src/sink/flamegraph.js
+	@mkdir -p $(@D)
+	sed 's/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $< >$@.tmp && mv $@.tmp $@
+
+$(O)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
 $(O)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
 	@mkdir -p $(@D)

@@ -17,6 +17,7 @@ $(UNIT)/obj/%.o: src/%.c $(SKEL)
 	$(CC) $(UNIT_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(UNIT)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+$(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
 $(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
 	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c \

@@ -1,4 +1,4 @@
-/* Escaping for terminal, JSON and CSV, and the printing of durations. */
+/* Escaping for terminal, JSON, CSV and XML, and the printing of durations. */
 #include "base/fmt.h"
 
 #include <stdbool.h>
@@ -37,6 +37,14 @@ static bool controls(uint32_t cp)
 	       cp == 0xfeff;
 }
 
+/* Appends the n bytes of a character, or one byte of what is none, as \xNN. */
+static const char *add_hex(struct fsc_buf *b, const char *s, int n)
+{
+	for (int i = 0; i < (n ? n : 1); i++)
+		fsc_buf_printf(b, "\\x%02x", (unsigned char)*s++);
+	return s;
+}
+
 void fsc_fmt_term(struct fsc_buf *b, const char *s)
 {
 	uint32_t cp;
@@ -49,8 +57,34 @@ void fsc_fmt_term(struct fsc_buf *b, const char *s)
 			s += n;
 			continue;
 		}
-		for (int i = 0; i < (n ? n : 1); i++)
-			fsc_buf_printf(b, "\\x%02x", (unsigned char)*s++);
+		s = add_hex(b, s, n);
+	}
+}
+
+void fsc_fmt_xml(struct fsc_buf *b, const char *s)
+{
+	static const struct {
+		uint32_t cp;
+		const char *entity;
+	} special[] = {
+	    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+	uint32_t cp;
+
+	while (*s) {
+		int n = utf8(s, &cp);
+		size_t i = 0;
+
+		if (!n || controls(cp) || (cp & 0xfffe) == 0xfffe) {
+			s = add_hex(b, s, n);
+			continue;
+		}
+		while (i < 5 && special[i].cp != cp)
+			i++;
+		if (i < 5)
+			fsc_buf_puts(b, special[i].entity);
+		else
+			fsc_buf_add(b, s, (size_t)n);
+		s += n;
 	}
 }
 

@@ -14,6 +14,9 @@ void fsc_fmt_term(struct fsc_buf *b, const char *s);
 void fsc_fmt_json(struct fsc_buf *b, const char *s);
 /* Appends s as one CSV field (RFC 4180), control bytes as \xNN. */
 void fsc_fmt_csv(struct fsc_buf *b, const char *s);
+/* Appends s as XML text or as the inside of an attribute; what fsc_fmt_term() writes as \xNN and
+ * what XML does not allow appear so here, too. */
+void fsc_fmt_xml(struct fsc_buf *b, const char *s);
 /* Appends a duration with three digits and a unit: "16.2 us", "4.05 s". */
 void fsc_fmt_ns(struct fsc_buf *b, double ns);
 /* How many columns s takes on a terminal (one per UTF-8 character). */

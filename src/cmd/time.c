@@ -32,7 +32,7 @@ static const struct fsc_opt time_opts[] = {
     {'H', "histogram", FSC_OPT_FLAG, offsetof(struct time_opts, histogram), NULL,
      "histograms of all rows, not only of one", NULL},
     {'w', "wide", FSC_OPT_FLAG, offsetof(struct time_opts, wide), NULL,
-     "all columns: minimum, p99.9 and standard deviation, too", NULL},
+     "all columns: min, p99.9 and deviation, too", NULL},
     {0, "linear", FSC_OPT_STRING, offsetof(struct time_opts, linear), "MIN,MAX,STEP",
      "equal bins (0,10ms,500us)", NULL},
     {'u', "unit", FSC_OPT_CHOICE, offsetof(struct time_opts, unit), "UNIT", "of durations",

@@ -3,6 +3,7 @@
 #include "sink/sink.h"
 
 #include "base/fmt.h"
+#include "sink/stacks.h"
 
 static void header(struct fsc_sink *s, uint32_t by, const char *rest, struct fsc_buf *b)
 {
@@ -111,5 +112,6 @@ const struct fsc_sink_ops fsc_sink_csv = {
     .summary_aside = true,
     .profile = profile,
     .latency = latency,
+    .stacks = fsc_csv_stacks,
     .summary = summary,
 };

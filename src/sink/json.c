@@ -2,6 +2,7 @@
 #include "sink/sink.h"
 
 #include "base/fmt.h"
+#include "sink/stacks.h"
 
 static void add_string(struct fsc_buf *b, const char *key, const char *value)
 {
@@ -196,5 +197,6 @@ const struct fsc_sink_ops fsc_sink_json = {
     .what = "one object per line",
     .profile = profile,
     .latency = latency,
+    .stacks = fsc_json_stacks,
     .summary = summary,
 };

@@ -10,6 +10,10 @@
 #include "base/err.h"
 #include "model/latency.h"
 #include "model/profile.h"
+#include "model/stacks.h"
+
+/* How stacks are shown where there is a choice. */
+enum fsc_stack_view { FSC_VIEW_LIST, FSC_VIEW_TOP_DOWN, FSC_VIEW_BOTTOM_UP };
 
 /* In what durations are written for people. */
 enum fsc_unit { FSC_UNIT_AUTO, FSC_UNIT_NS, FSC_UNIT_US, FSC_UNIT_MS, FSC_UNIT_S };
@@ -25,20 +29,25 @@ struct fsc_sink {
 	bool wide;				    /* columns that do not fit 80 characters, too */
 	bool histograms;			    /* of every line, not only of a single one */
 	double linear_min, linear_max, linear_step; /* ns; step 0: bins by powers of two */
-	bool begun;				    /* the sink's own: something was written */
+	enum fsc_stack_view view;
+	bool begun;	 /* the sink's own: something was written */
+	unsigned height; /* the sink's own: of the picture */
 };
 
+/* What is not in a format has no function there. */
 struct fsc_sink_ops {
 	const char *name;
 	const char *what;   /* for help */
 	bool summary_aside; /* the format has no place for the books */
+	bool single;	    /* one document: no intervals */
 	void (*profile)(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b);
 	void (*latency)(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
+	void (*stacks)(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
 /* The list of formats: one word each, one file each. */
-#define FSC_SINKS(row) row(text) row(json) row(csv)
+#define FSC_SINKS(row) row(text) row(json) row(csv) row(folded) row(flamegraph)
 
 #define FSC_SINK_DECLARE(name) extern const struct fsc_sink_ops fsc_sink_##name;
 FSC_SINKS(FSC_SINK_DECLARE)
@@ -47,9 +56,16 @@ FSC_SINKS(FSC_SINK_DECLARE)
 extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
 
-/* Each writes at once and flushes; a failure to write names the reason. */
+/* Whether the format has a place for profiles, or for stacks; a usage error that names those which
+ * have, otherwise. Also where intervals are asked of a format that is one document. */
+int fsc_sink_takes_profile(const struct fsc_sink *s, struct fsc_err *err);
+int fsc_sink_takes_stacks(const struct fsc_sink *s, struct fsc_err *err);
+
+/* Each writes at once and flushes; a failure to write names the reason. What the format does not
+ * take is the usage error from above. */
 int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err);
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err);
+int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 
 /* Shared by formats made of text: the books as lines. */

@@ -1,6 +1,7 @@
 /* For people: tables whose columns fit what is in them, and the books under them. */
 #include "sink/sink.h"
 
+#include "sink/stacks.h"
 #include "sink/table.h"
 
 void fsc_text_begin(struct fsc_sink *s, uint64_t time_ns, struct fsc_buf *b)
@@ -42,5 +43,6 @@ const struct fsc_sink_ops fsc_sink_text = {
     .what = "a table for people",
     .profile = profile,
     .latency = fsc_text_latency,
+    .stacks = fsc_text_stacks,
     .summary = summary,
 };

@@ -136,6 +136,20 @@ bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uin
 	return false;
 }
 
+bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret)
+{
+	for (size_t i = 0; i < e->loads.n; i++) {
+		const Elf64_Phdr *ph = FSC_AT(Elf64_Phdr, &e->loads, i);
+
+		if (!(ph->p_flags & PF_X) || offset < ph->p_offset ||
+		    offset - ph->p_offset >= ph->p_filesz)
+			continue;
+		*ret = offset - ph->p_offset + ph->p_vaddr;
+		return true;
+	}
+	return false;
+}
+
 size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n)
 {
 	return fsc_image_read(&e->main, offset, buf, n);

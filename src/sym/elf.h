@@ -50,6 +50,12 @@ int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
 		  struct fsc_err *err);
 /* File offset of a virtual address inside a PT_LOAD segment; executable: in one that is PF_X. */
 bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
+/* The virtual address of a file offset inside an executable PT_LOAD segment. */
+bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret);
+/* The function that the virtual address lies in, owned by e; *ret is NULL if there is none. A
+ * symbol without a size reaches to the next one or to the end of its section. */
+int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **ret,
+		      struct fsc_err *err);
 /* Whether the file has a section of that name with bytes in it. */
 bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
 /* Bytes at a file offset; how many could be read. */

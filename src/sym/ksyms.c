@@ -10,9 +10,12 @@
 #include "base/vec.h"
 #include "sym/slurp.h"
 
+#define FUNCTION_MAX (1u << 20)
+
 struct filter {
 	bool (*wanted)(const char *name, const char *module, void *arg);
 	void *arg;
+	bool all; /* furniture, too */
 };
 
 /* Compiler and linker furniture that carries function types. */
@@ -79,7 +82,7 @@ static bool parse_line(char *line, const struct filter *f, struct fsc_ksym *ret)
 		return false;
 	pos += 2;
 	module = take_module(pos);
-	if (!is_function_name(pos) || !is_real_module(module))
+	if (!f->all && (!is_function_name(pos) || !is_real_module(module)))
 		return false;
 	ret->name = pos;
 	ret->module = module;
@@ -107,25 +110,76 @@ static int parse(char *text, const struct filter *f, struct fsc_vec *syms, struc
 	return 0;
 }
 
-int fsc_ksyms_load(const char *path,
-		   bool (*wanted)(const char *name, const char *module, void *arg), void *arg,
-		   struct fsc_ksyms *ret, struct fsc_err *err)
+static int load(const char *path, const struct filter *f, struct fsc_ksyms *ret,
+		struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec syms = FSC_VEC_INIT(struct fsc_ksym);
 	FSC_AUTO(fsc_freep) char *text = NULL;
-	struct filter f = {.wanted = wanted, .arg = arg};
 	size_t n;
 	int rc;
 
 	rc = fsc_slurp(AT_FDCWD, path ? path : "/proc/kallsyms", &text, &n, err);
 	if (!rc)
-		rc = parse(text, &f, &syms, err);
+		rc = parse(text, f, &syms, err);
 	if (rc)
 		return rc;
 	ret->n = syms.n;
 	ret->syms = fsc_take(&syms.data);
 	ret->text = fsc_take(&text);
 	return 0;
+}
+
+int fsc_ksyms_load(const char *path,
+		   bool (*wanted)(const char *name, const char *module, void *arg), void *arg,
+		   struct fsc_ksyms *ret, struct fsc_err *err)
+{
+	struct filter f = {.wanted = wanted, .arg = arg};
+
+	return load(path, &f, ret, err);
+}
+
+static int by_address(const void *va, const void *vb)
+{
+	const struct fsc_ksym *a = va, *b = vb;
+	size_t ua, ub;
+
+	if (a->addr != b->addr)
+		return a->addr < b->addr ? -1 : 1;
+	ua = strspn(a->name, "_");
+	ub = strspn(b->name, "_");
+	if (ua != ub)
+		return ua < ub ? -1 : 1;
+	return strcmp(a->name, b->name);
+}
+
+int fsc_ksyms_load_all(const char *path, struct fsc_ksyms *ret, struct fsc_err *err)
+{
+	static const struct filter all = {.all = true};
+	int rc = load(path, &all, ret, err);
+
+	if (!rc && ret->n)
+		qsort(ret->syms, ret->n, sizeof(*ret->syms), by_address);
+	return rc;
+}
+
+const struct fsc_ksym *fsc_ksyms_find(const struct fsc_ksyms *k, uint64_t addr)
+{
+	size_t lo = 0, hi = k->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (k->syms[mid].addr <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	/* kallsyms tells no sizes: nothing is as far as this from the start of its function. */
+	if (!lo || !k->syms[lo - 1].addr || addr - k->syms[lo - 1].addr >= FUNCTION_MAX)
+		return NULL;
+	for (lo--; lo && k->syms[lo - 1].addr == k->syms[lo].addr;)
+		lo--;
+	return &k->syms[lo];
 }
 
 void fsc_ksyms_release(struct fsc_ksyms *k)

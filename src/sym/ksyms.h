@@ -28,6 +28,13 @@ struct fsc_ksyms {
 int fsc_ksyms_load(const char *path,
 		   bool (*wanted)(const char *name, const char *module, void *arg), void *arg,
 		   struct fsc_ksyms *ret, struct fsc_err *err);
+/* Reads all text symbols, those too that are no functions to probe, ordered by address: for looking
+ * addresses up. Of several names at one address the one with fewest leading underscores comes
+ * first. Caller releases. */
+int fsc_ksyms_load_all(const char *path, struct fsc_ksyms *ret, struct fsc_err *err);
+/* The symbol that addr lies in, of symbols loaded by fsc_ksyms_load_all(); NULL if there is none.
+ */
+const struct fsc_ksym *fsc_ksyms_find(const struct fsc_ksyms *k, uint64_t addr);
 void fsc_ksyms_release(struct fsc_ksyms *k);
 
 #endif

@@ -122,3 +122,98 @@ void fsc_maps_release(struct fsc_vec *maps)
 		free(FSC_AT(struct fsc_mapping, maps, i)->path);
 	fsc_vec_release(maps);
 }
+
+int fsc_maps_copy(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err)
+{
+	char *path = strdup(m->path);
+	struct fsc_mapping *place = path ? fsc_vec_push(maps) : NULL;
+
+	if (!place) {
+		free(path);
+		return fsc_err_nomem(err);
+	}
+	*place = *m;
+	place->path = path;
+	return 0;
+}
+
+/* The first mapping that ends behind addr. */
+static size_t first_behind(const struct fsc_vec *maps, uint64_t addr)
+{
+	size_t lo = 0, hi = maps->n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (FSC_AT(struct fsc_mapping, maps, mid)->end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+const struct fsc_mapping *fsc_maps_find(const struct fsc_vec *maps, uint64_t addr)
+{
+	size_t i = first_behind(maps, addr);
+	const struct fsc_mapping *m = i < maps->n ? FSC_AT(struct fsc_mapping, maps, i) : NULL;
+
+	return m && m->start <= addr ? m : NULL;
+}
+
+/* A mapping that reaches over both ends of the hole [start, end) becomes two. */
+static bool split(struct fsc_vec *maps, size_t i, uint64_t end)
+{
+	struct fsc_mapping rest = *FSC_AT(struct fsc_mapping, maps, i), *m;
+
+	rest.offset += end - rest.start;
+	rest.start = end;
+	if (fsc_maps_copy(maps, &rest, NULL))
+		return false;
+	m = maps->data;
+	rest = m[maps->n - 1];
+	memmove(m + i + 2, m + i + 1, (maps->n - i - 2) * sizeof(*m));
+	m[i + 1] = rest;
+	return true;
+}
+
+/* Makes room for [start, end); *ret is where a mapping there belongs. */
+static bool cut_hole(struct fsc_vec *maps, uint64_t start, uint64_t end, size_t *ret)
+{
+	size_t i = first_behind(maps, start), last;
+	struct fsc_mapping *m = maps->data;
+
+	if (i < maps->n && m[i].start < start) {
+		if (m[i].end > end && !split(maps, i, end))
+			return false;
+		m = maps->data;
+		m[i++].end = start;
+	}
+	for (last = i; last < maps->n && m[last].end <= end; last++)
+		free(m[last].path);
+	if (last > i)
+		memmove(m + i, m + last, (maps->n - last) * sizeof(*m));
+	maps->n -= last - i;
+	if (i < maps->n && m[i].start < end) {
+		m[i].offset += end - m[i].start;
+		m[i].start = end;
+	}
+	*ret = i;
+	return true;
+}
+
+int fsc_maps_insert(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err)
+{
+	struct fsc_mapping *all, mine;
+	size_t at;
+
+	if (!cut_hole(maps, m->start, m->end, &at))
+		return fsc_err_nomem(err);
+	if (fsc_maps_copy(maps, m, err))
+		return -ENOMEM;
+	all = maps->data;
+	mine = all[maps->n - 1];
+	memmove(all + at + 1, all + at, (maps->n - 1 - at) * sizeof(*all));
+	all[at] = mine;
+	return 0;
+}

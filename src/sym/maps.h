@@ -25,4 +25,11 @@ void fsc_maps_release(struct fsc_vec *maps);
 /* The same from text, which is changed; lines that are no mappings are passed over. */
 int fsc_maps_parse(char *text, bool exec_only, struct fsc_vec *ret, struct fsc_err *err);
 
+/* Appends a copy of m. */
+int fsc_maps_copy(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err);
+/* For mappings that are ordered and do not overlap. The one around addr, NULL if there is none. */
+const struct fsc_mapping *fsc_maps_find(const struct fsc_vec *maps, uint64_t addr);
+/* Puts a copy of m, which must not be empty, to its place; what lay there is cut or taken out. */
+int fsc_maps_insert(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err);
+
 #endif

@@ -25,6 +25,8 @@
 #include "sink/sink.h"
 #include "sym/dwarftypes.h"
 #include "sym/libs.h"
+#include "sym/symbolize.h"
+#include "sym/unwind.h"
 #include "sym/tracefs.h"
 #include "sym_fixtures.h"
 
@@ -561,11 +563,139 @@ static void sinks(void **state)
 	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
 		struct output o = {*ops, &p, to, &text};
 
-		sweep(write_all, &o, 100);
+		if ((*ops)->profile)
+			sweep(write_all, &o, 100);
 	}
 	fclose(to);
 	free(text);
 	fsc_profile_release(&p);
+}
+
+/* Stacks with every sort of frame, some of them equal. */
+static int make_stacks(struct fsc_stacks *t, struct fsc_err *err)
+{
+	int rc = 0;
+
+	fsc_stacks_init(t, funcs, 2);
+	t->per_process = true;
+	for (uint32_t i = 0; !rc && i < 40; i++) {
+		struct fsc_stack s = {.pid = i % 3, .comm = "a,b", .calls = i, .truncated = i & 1};
+		uint32_t ids[3];
+
+		for (uint32_t k = 0; !rc && k < 3; k++) {
+			struct fsc_frame f = {.name = k ? "ns::f<x>" : "[unknown]",
+					      .binary = "/b",
+					      .file = "c.c",
+					      .offset = i,
+					      .unknown = !k};
+
+			rc = fsc_stacks_frame(t, &f, &ids[k], err);
+		}
+		if (!rc)
+			rc = fsc_stacks_add(t, &s, ids, 3, err);
+	}
+	if (rc)
+		fsc_stacks_release(t);
+	return rc;
+}
+
+static int write_stacks(const struct output *o, const struct fsc_stacks *t, struct fsc_err *err)
+{
+	static const struct fsc_summary sum = {.lost = {{"stacks_full", 1}}};
+	int rc = 0;
+
+	rewind(o->to);
+	for (int view = FSC_VIEW_LIST; !rc && view <= FSC_VIEW_BOTTOM_UP; view++) {
+		struct fsc_sink s = {.ops = o->ops, .out = o->to, .side = o->to, .view = view};
+
+		rc = fsc_sink_stacks(&s, t, err);
+		if (!rc)
+			rc = fsc_sink_summary(&s, &sum, err);
+	}
+	if (!rc)
+		found(*o->text, (size_t)ftell(o->to));
+	return rc;
+}
+
+static int show_stacks(const void *arg, struct fsc_err *err)
+{
+	struct fsc_stacks t, none, d;
+	int rc = make_stacks(&t, err);
+
+	if (rc)
+		return rc;
+	fsc_stacks_init(&none, funcs, 2);
+	rc = fsc_stacks_subtract(&t, &none, &d, err);
+	if (!rc) {
+		fsc_stacks_sort(&d, 30);
+		rc = write_stacks(arg, &d, err);
+		fsc_stacks_release(&d);
+	}
+	fsc_stacks_release(&t);
+	return rc;
+}
+
+static void stacks(void **state)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(to);
+	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
+		struct output o = {*ops, NULL, to, &text};
+
+		sweep(show_stacks, &o, 60);
+	}
+	fclose(to);
+	free(text);
+}
+
+static int unwind(struct fsc_spaces *s, struct fsc_err *err)
+{
+	uint64_t addrs[4];
+	struct fsc_unwind u = {.pid = getpid(), .addrs = addrs, .max = 4};
+	int rc;
+
+	u.sample.regs[FSC_UNWIND_PC] = (uintptr_t)mangled_work;
+	rc = fsc_unwind(s, &u, 1, err);
+	if (!rc)
+		found(&addrs[0], sizeof(addrs[0]));
+	return rc;
+}
+
+static int symbolize(const void *arg, struct fsc_err *err)
+{
+	struct fsc_symbolizer_opts opts = {.dwarf = arg, .kallsyms = "/nonexistent"};
+	struct fsc_address a[] = {{.addr = (uintptr_t)mangled_work, .pid = getpid()},
+				  {.addr = 1, .pid = getpid()},
+				  {.addr = 1, .kernel = true}};
+	FSC_AUTO(fsc_spaces_freep) struct fsc_spaces *s = NULL;
+	FSC_AUTO(fsc_symbolizer_freep) struct fsc_symbolizer *y = NULL;
+	const struct fsc_frame *f;
+	size_t n;
+	int rc = fsc_spaces_new(0, &s, err);
+
+	if (!rc)
+		rc = fsc_symbolizer_new(s, &opts, &y, err);
+	for (size_t i = 0; !rc && i < 3; i++) {
+		rc = fsc_symbolizer_frames(y, &a[i], &f, &n, err);
+		if (!rc)
+			found_text(f->name);
+	}
+	if (!rc)
+		rc = fsc_spaces_fork(s, getpid(), 0x3ffffff0, err);
+	if (!rc)
+		rc = fsc_spaces_mmap(s, 0x3ffffff0, a[0].addr, 1, 0, 0, 0, "", err);
+	return rc ? rc : unwind(s, err);
+}
+
+static void addresses(void **state)
+{
+	(void)state;
+	sweep(symbolize, NULL, 60);
+	sweep(symbolize, "dwarf", 24);
 }
 
 int main(void)
@@ -585,6 +715,8 @@ int main(void)
 	    cmocka_unit_test(nothing_found),
 	    cmocka_unit_test(differences),
 	    cmocka_unit_test(sinks),
+	    cmocka_unit_test(stacks),
+	    cmocka_unit_test(addresses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,27 @@
+/* What the formats share that show stacks. Included by src/sink/ only. */
+#ifndef FSC_SINK_STACKS_H
+#define FSC_SINK_STACKS_H
+
+#include "sink/sink.h"
+
+/* The stacks of text.c, json.c and csv.c, each in a file of its own. */
+void fsc_text_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
+void fsc_json_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
+void fsc_csv_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
+
+/* What callers that were not kept are called. */
+#define FSC_TRUNCATED "[truncated]"
+
+/* Appends a frame as it is called everywhere, its bytes not made safe yet: "name", with offsets
+ * "name+0x12 (file.c:34)", "[unknown] (libfoo.so+0x1234)". */
+void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, struct fsc_buf *b);
+/* Appends a node of the tree likewise: a frame, "comm", "comm (pid)", or FSC_TRUNCATED. */
+void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_node *n, struct fsc_buf *b);
+/* Empties raw into b by way of one of the functions of base/fmt.h. */
+void fsc_stack_flush(struct fsc_buf *raw, void (*fmt)(struct fsc_buf *b, const char *s),
+		     struct fsc_buf *b);
+/* Appends what flame graph tools expect between semicolons: fsc_stack_frame() with `_[k]` behind
+ * kernel functions and `_[i]` behind inlined ones; semicolons become colons, and bytes are safe. */
+void fsc_stack_folded(const struct fsc_stacks *t, const struct fsc_frame *f, struct fsc_buf *b);
+
+#endif
