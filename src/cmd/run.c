@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cmd/budget.h"
 #include "cmd/cputime.h"
 #include "cmd/warn.h"
 #include "engine/child.h"
@@ -25,6 +26,10 @@
 #include "source/cgroups.h"
 #include "source/live.h"
 #include "sym/libs.h"
+
+/* Seconds between two looks at the CPU time. */
+#define TICK	    0.1
+#define BUDGET_TICK 0.005
 
 struct run {
 	const struct fsc_run_plan *plan;
@@ -39,6 +44,8 @@ struct run {
 	struct fsc_live *live;
 	struct fsc_loop loop;
 	struct fsc_sink sink;
+	double max_overhead; /* percent; 0: none */
+	struct fsc_budget *budget;
 	uint64_t start_ns, cpu_start, cpu_last;
 	bool child_ended;
 	int child_status;
@@ -114,6 +121,46 @@ static int resolve(struct run *r, struct fsc_err *err)
 				  &r->targets, err);
 }
 
+static uint64_t cpu_now(const struct run *r)
+{
+	uint64_t sum = 0;
+
+	if (!r->owners.n)
+		return fsc_cputime_machine();
+	for (size_t i = 0; i < r->owners.n; i++)
+		sum += fsc_cputime_process(*FSC_AT(pid_t, &r->owners, i));
+	return sum;
+}
+
+/* CPU time of what was traced, 0 if unknown. A process that is gone leaves its last known value. */
+static uint64_t cpu_used(struct run *r)
+{
+	uint64_t now;
+
+	if (r->plan->command)
+		return r->child_ended ? r->child_cpu_ns : fsc_cputime_process(r->child.pid);
+	now = cpu_now(r);
+	if (now > r->cpu_last)
+		r->cpu_last = now;
+	return r->cpu_last > r->cpu_start ? r->cpu_last - r->cpu_start : 0;
+}
+
+static uint64_t budget_cpu(void *arg)
+{
+	return cpu_used(arg);
+}
+
+static int make_budget(struct run *r, struct fsc_err *err)
+{
+	struct fsc_budget_of of = {.session = r->session,
+				   .live = r->live,
+				   .n_rows = r->targets.rows.n,
+				   .cpu_ns = budget_cpu,
+				   .arg = r};
+
+	return fsc_budget_new(r->max_overhead, &of, &r->budget, err);
+}
+
 static int open_session(struct run *r, struct fsc_err *err)
 {
 	struct fsc_session_opts so = r->plan->session;
@@ -127,6 +174,7 @@ static int open_session(struct run *r, struct fsc_err *err)
 	so.comm = r->o->comm;
 	so.via = (enum fsc_via)r->o->via;
 	so.fast_uprobes = r->o->fast_uprobes;
+	so.per_row = r->max_overhead > 0;
 
 	if (r->o->cgroup)
 		rc = fsc_cgroup_find(r->o->cgroup, &so.cgroup_id, &so.cgroup_level, err);
@@ -134,6 +182,8 @@ static int open_session(struct run *r, struct fsc_err *err)
 		rc = fsc_session_open(&r->targets, &so, &r->session, err);
 	if (!rc)
 		rc = fsc_live_new(r->session, &r->targets, so.by, &r->live, err);
+	if (!rc)
+		rc = make_budget(r, err);
 	return rc;
 }
 
@@ -175,30 +225,6 @@ static int open_sink(struct run *r, struct fsc_err *err)
 }
 
 /* ---- running ---- */
-
-static uint64_t cpu_now(const struct run *r)
-{
-	uint64_t sum = 0;
-
-	if (!r->owners.n)
-		return fsc_cputime_machine();
-	for (size_t i = 0; i < r->owners.n; i++)
-		sum += fsc_cputime_process(*FSC_AT(pid_t, &r->owners, i));
-	return sum;
-}
-
-/* CPU time of what was traced, 0 if unknown. A process that is gone leaves its last known value. */
-static uint64_t cpu_used(struct run *r)
-{
-	uint64_t now;
-
-	if (r->plan->command)
-		return r->child_ended ? r->child_cpu_ns : fsc_cputime_process(r->child.pid);
-	now = cpu_now(r);
-	if (now > r->cpu_last)
-		r->cpu_last = now;
-	return r->cpu_last > r->cpu_start ? r->cpu_last - r->cpu_start : 0;
-}
 
 static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
@@ -262,16 +288,17 @@ static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *
 /* Keeps the last CPU time of processes that may be gone when we ask. */
 static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
+	struct run *r = arg;
+
 	(void)loop;
 	(void)n;
-	(void)err;
-	cpu_used(arg);
-	return 0;
+	return fsc_budget_tick(r->budget, err);
 }
 
 static int watch_pids(struct run *r, struct fsc_err *err)
 {
-	int rc = r->owners.n ? fsc_loop_timer(&r->loop, 0.1, true, on_tick, r, err) : 0;
+	int rc = fsc_loop_timer(&r->loop, r->max_overhead > 0 ? BUDGET_TICK : TICK, true, on_tick,
+				r, err);
 
 	for (size_t i = 0; !rc && i < r->owners.n; i++) {
 		int fd = (int)syscall(SYS_pidfd_open, *FSC_AT(pid_t, &r->owners, i), 0);
@@ -336,30 +363,36 @@ static void tell_attached(const struct run *r, uint64_t start_ns)
 	fsc_log(FSC_LOG_DEBUG, "attached in %.1f ms", (double)(fsc_clock_mono() - start_ns) / 1e6);
 }
 
-/* What the probes cost must be known before a duration is. */
-static int arm_timing(struct run *r, struct fsc_err *err)
+/* What the probes cost must be known before a duration is, and before anybody keeps a budget. For
+ * user functions that is known before they are attached; for the others it depends on how. */
+static int arm_timing(struct run *r, bool attached, struct fsc_err *err)
 {
-	if (r->plan->session.mode != FSC_MODE_TIME)
+	bool timed = r->plan->session.mode == FSC_MODE_TIME;
+
+	if (!timed && !r->max_overhead)
+		return 0;
+	if (!attached && !fsc_live_all_user(r->live))
 		return 0;
 	fsc_live_calibrate(r->live);
-	return fsc_live_arm(r->live, err);
+	return timed ? fsc_live_arm(r->live, err) : 0;
 }
 
 static int arm_and_wait(struct run *r, struct fsc_err *err)
 {
 	uint64_t start_ns = fsc_clock_mono();
-	int rc = fsc_session_attach(r->session, err);
+	int rc = open_sink(r, err);
 
 	if (!rc)
-		rc = open_sink(r, err);
+		rc = arm_timing(r, false, err);
+	if (!rc)
+		rc = fsc_session_attach(r->session, err);
 	if (!rc)
 		rc = prepare_loop(r, err);
+	if (!rc)
+		rc = arm_timing(r, true, err);
 	if (rc)
 		return rc;
 	tell_attached(r, start_ns);
-	rc = arm_timing(r, err);
-	if (rc)
-		return rc;
 	r->start_ns = fsc_clock_mono();
 	r->cpu_start = r->cpu_last = cpu_now(r);
 	rc = start_timers(r, err);
@@ -406,6 +439,7 @@ static int finish(struct run *r, struct fsc_err *err)
 
 	fsc_session_detach(r->session);
 	allow_signals(r);
+	fsc_budget_tell(r->budget);
 	rc = report(r, err);
 	if (!rc)
 		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
@@ -425,6 +459,7 @@ static void release(struct run *r)
 	fsc_loop_release(&r->loop);
 	for (size_t i = 0; i < r->pidfds.n; i++)
 		close(*FSC_AT(int, &r->pidfds, i));
+	fsc_budget_free(r->budget);
 	fsc_live_free(r->live);
 	fsc_session_free(r->session);
 	fsc_targets_release(&r->targets);
@@ -438,10 +473,23 @@ static void release(struct run *r)
 	 * of a finished run. */
 }
 
+static int parse_percent(const char *text, double *ret, struct fsc_err *err)
+{
+	char *end;
+
+	*ret = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !(*ret > 0 && *ret <= 100))
+		return fsc_err_usage(
+		    err, "--max-overhead takes a percentage above 0 and up to 100, not '%s'", text);
+	return 0;
+}
+
 static int run(struct run *r, struct fsc_err *err)
 {
 	int rc = fsc_run_check(r->plan, err);
 
+	if (!rc && r->o->max_overhead)
+		rc = parse_percent(r->o->max_overhead, &r->max_overhead, err);
 	if (!rc)
 		rc = find_tasks(r, err);
 	if (!rc)

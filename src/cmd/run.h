@@ -15,6 +15,7 @@ struct fsc_run_opts {
 	struct fsc_vec tids; /* -t, const char * */
 	const char *comm, *cgroup, *output;
 	double duration, interval; /* 0: none */
+	const char *max_overhead;
 	bool timestamps, follow, no_follow, fast_uprobes, verbose;
 	int format, via, returns;
 	unsigned ready_fd; /* tests and benchmarks: written to when armed */

@@ -12,12 +12,21 @@
 #include "base/vec.h"
 #include "wire/config.h"
 
+/* A function that was watched in windows only, to keep within a budget. How often it was called in
+ * all is scaled from them: at least so often, as the probes slowed it down meanwhile. */
+struct fsc_sampled {
+	unsigned windows;     /* 0: it was watched all the time */
+	double armed_percent; /* of the target's CPU time */
+	double calls;
+};
+
 /* A function that was asked for. Strings are borrowed from whoever fills the profile. */
 struct fsc_func {
 	const char *kind;
 	const char *binary; /* file, kernel module or tracepoint category */
 	const char *name;
 	const char *symbol; /* mangled name, NULL where it is the same */
+	struct fsc_sampled sampled;
 };
 
 /* One line of a count: a function, the keys asked for, and how often. */
@@ -53,6 +62,8 @@ struct fsc_summary {
 	size_t shifted;		  /* of these, moved behind a 5-byte nop */
 	const struct fsc_refusal *refused;
 	size_t n_refused;
+	const struct fsc_func *funcs; /* all that have a probe; some may be sampled */
+	size_t n_funcs;
 	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
 	double duration_s;
 	bool cost_known, share_known;

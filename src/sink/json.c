@@ -39,6 +39,8 @@ static void add_function(const struct fsc_func *f, struct fsc_buf *b)
 	add_string(b, "function", f->name);
 	if (f->symbol)
 		add_string(b, "symbol", f->symbol);
+	if (f->sampled.windows)
+		fsc_buf_puts(b, ",\"sampled\":true");
 }
 
 static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
@@ -154,6 +156,27 @@ static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, ']');
 }
 
+static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	const char *comma = "";
+
+	fsc_buf_puts(b, ",\"demoted\":[");
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		const struct fsc_sampled *s = &sum->funcs[i].sampled;
+
+		if (!s->windows)
+			continue;
+		fsc_buf_printf(b, "%s{\"function\":", comma);
+		fsc_fmt_json(b, sum->funcs[i].name);
+		fsc_buf_printf(b, ",\"windows\":%u,\"armed_percent\":%.3f", s->windows,
+			       s->armed_percent);
+		fsc_buf_printf(b, ",\"estimated_calls\":%.0f,\"estimate\":\"at least\"", s->calls);
+		fsc_buf_putc(b, '}');
+		comma = ",";
+	}
+	fsc_buf_putc(b, ']');
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	fsc_buf_puts(b, ",\"cost\":{\"ns_per_hit\":");
@@ -186,6 +209,7 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_number(b, "places", sum->places);
 	add_refused(sum, b);
 	add_number(b, "shifted", sum->shifted);
+	add_sampled(sum, b);
 	add_named(b, "via", sum->via);
 	fsc_buf_printf(b, ",\"duration_s\":%.6f", sum->duration_s);
 	add_cost(sum, b);

@@ -153,6 +153,24 @@ static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
 			add_reason(sum, i, b);
 }
 
+/* What was demoted to keep within the budget, and how far its figures reach. */
+static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		const struct fsc_sampled *s = &sum->funcs[i].sampled;
+
+		if (!s->windows)
+			continue;
+		fsc_buf_puts(b, "demoted: ");
+		fsc_fmt_term(b, sum->funcs[i].name);
+		fsc_buf_printf(
+		    b,
+		    " was watched in %u window%s, %.2f%% of the CPU time; its figures are "
+		    "theirs, its calls in all scaled: at least %.0f\n",
+		    s->windows, s->windows == 1 ? "" : "s", s->armed_percent, s->calls);
+	}
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	if (!sum->cost_known) {
@@ -196,5 +214,6 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(b, "%zu behind a 5-byte nop: --fast-uprobes would be cheaper\n",
 			       sum->shifted);
 	add_refused(sum, b);
+	add_sampled(sum, b);
 	add_cost(sum, b);
 }

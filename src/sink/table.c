@@ -150,4 +150,6 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 	fsc_fmt_term(b, f->name);
 	if (strstr(f->kind, "ret"))
 		fsc_buf_puts(b, " (return)");
+	if (f->sampled.windows)
+		fsc_buf_puts(b, " (sampled)");
 }

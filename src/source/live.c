@@ -30,7 +30,8 @@ static void fill_funcs(struct fsc_live *l)
 	for (size_t i = 0; i < l->targets->rows.n; i++) {
 		const struct fsc_target_row *r = fsc_targets_row(l->targets, i);
 
-		l->funcs[i] = (struct fsc_func){r->kind, r->binary, r->name, r->symbol};
+		l->funcs[i] = (struct fsc_func){
+		    .kind = r->kind, .binary = r->binary, .name = r->name, .symbol = r->symbol};
 	}
 	for (size_t i = 0; i < fsc_targets_count(l->targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(l->targets, i);
@@ -76,6 +77,14 @@ void fsc_live_freep(struct fsc_live **l)
 	fsc_live_free(*l);
 }
 
+bool fsc_live_all_user(const struct fsc_live *l)
+{
+	for (size_t i = 0; i < fsc_targets_count(l->targets); i++)
+		if (fsc_targets_at(l->targets, i)->site != FSC_SITE_USER)
+			return false;
+	return true;
+}
+
 void fsc_live_calibrate(struct fsc_live *l)
 {
 	bool used[FSC_COST_MAX] = {false};
@@ -92,6 +101,16 @@ void fsc_live_calibrate(struct fsc_live *l)
 		if (!l->cost_known[c])
 			fsc_log(FSC_LOG_DEBUG, "%s", err.msg);
 	}
+}
+
+double fsc_live_row_cost(const struct fsc_live *l, uint32_t row)
+{
+	return l->cost_ns[l->cost_class[row]].outer;
+}
+
+void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sampled *how)
+{
+	l->funcs[row].sampled = *how;
 }
 
 /* ---- snapshots ---- */
@@ -386,7 +405,9 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
 	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n,
-				.duration_s = duration_s};
+				.duration_s = duration_s,
+				.funcs = l->funcs,
+				.n_funcs = l->targets->rows.n};
 	int rc = list_refusals(l, &s, err);
 
 	if (rc)

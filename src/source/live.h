@@ -15,9 +15,15 @@ int fsc_live_new(struct fsc_session *session, const struct fsc_targets *targets,
 void fsc_live_free(struct fsc_live *l);
 void fsc_live_freep(struct fsc_live **l);
 
+/* Whether every place is in user space: their cost can be measured before they are attached. */
+bool fsc_live_all_user(const struct fsc_live *l);
 /* Measures what a hit costs, for each class of place in use. A failure is remembered and shows in
  * the summary as unknown cost. */
 void fsc_live_calibrate(struct fsc_live *l);
+/* Nanoseconds of CPU time that one hit (or call) of a row costs, 0 if unknown. */
+double fsc_live_row_cost(const struct fsc_live *l, uint32_t row);
+/* The row was not watched all the time: shows in profiles and books from now on. */
+void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sampled *how);
 /* Tells the kernel what each row costs; hits are looked at from then on. For timing only, after
  * calibration: what could not be measured is not taken out. */
 int fsc_live_arm(struct fsc_live *l, struct fsc_err *err);

@@ -1,0 +1,216 @@
+/* A function whose probes cost more than the budget is watched in short windows only. Nothing short
+ * of taking a probe off saves its cost, and that takes the kernel some ten milliseconds; so a
+ * window is closed at the first tick that finds the budget broken, and the next one opened when the
+ * CPU time used since would pay for another as dear. What happened in the windows is exact; how
+ * often the function was called in all is estimated from the CPU time that the probes left to the
+ * target. */
+#include "cmd/budget.h"
+
+#include <stdlib.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+
+enum { WARN_PERCENT = 5, WARN_AFTER_NS = 100000000 };
+
+struct row {
+	bool off;
+	unsigned windows; /* that were closed */
+	uint64_t seen_at; /* hits when the present window opened */
+	uint64_t cpu_at;  /* CPU time then */
+	double armed_cpu; /* CPU time of closed windows */
+	double spent;	  /* ns that closed windows cost */
+	double last_cost; /* the last one of them */
+};
+
+struct fsc_budget {
+	double share; /* 0: only warn */
+	bool warned;
+	struct fsc_budget_of of;
+	struct row *rows;
+};
+
+void fsc_budget_free(struct fsc_budget *b)
+{
+	if (!b)
+		return;
+	free(b->rows);
+	free(b);
+}
+
+static void fsc_budget_freep(struct fsc_budget **b)
+{
+	fsc_budget_free(*b);
+}
+
+int fsc_budget_new(double percent, const struct fsc_budget_of *of, struct fsc_budget **ret,
+		   struct fsc_err *err)
+{
+	FSC_AUTO(fsc_budget_freep) struct fsc_budget *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return fsc_err_nomem(err);
+	b->share = percent / 100;
+	b->of = *of;
+	b->rows = calloc(of->n_rows + 1, sizeof(*b->rows));
+	if (!b->rows)
+		return fsc_err_nomem(err);
+	*ret = fsc_take(&b);
+	return 0;
+}
+
+static uint64_t cpu_now(const struct fsc_budget *b)
+{
+	return b->of.cpu_ns(b->of.arg);
+}
+
+static uint64_t window_hits(const struct fsc_budget *b, size_t row)
+{
+	return fsc_session_seen(b->of.session, (uint32_t)row) - b->rows[row].seen_at;
+}
+
+static double window_cpu(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
+{
+	return cpu_ns > b->rows[row].cpu_at ? (double)(cpu_ns - b->rows[row].cpu_at) : 0;
+}
+
+/* What a hit is charged. Where most of the window went to the probes, a hit may cost the target
+ * more than it costs ourselves; then all of the window is theirs. */
+static double charge(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
+{
+	double cost = fsc_live_row_cost(b->of.live, (uint32_t)row);
+	double hits = (double)window_hits(b, row), armed = window_cpu(b, row, cpu_ns);
+
+	return b->share && hits * cost > armed / 2 && armed > hits * cost ? armed / hits : cost;
+}
+
+static double window_cost(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
+{
+	return b->rows[row].off ? 0 : charge(b, row, cpu_ns) * (double)window_hits(b, row);
+}
+
+static double total_cost(const struct fsc_budget *b, uint64_t cpu_ns)
+{
+	double cost = 0;
+
+	for (size_t i = 0; i < b->of.n_rows; i++)
+		cost += b->rows[i].spent + window_cost(b, i, cpu_ns);
+	return cost;
+}
+
+/* What the probes may have cost by now: a share of what the target would have used without them. */
+static double allowance(const struct fsc_budget *b, double cost, uint64_t cpu_ns)
+{
+	double own = (double)cpu_ns - cost;
+
+	return own > 0 ? b->share * own : 0;
+}
+
+/* Taking the probes off lasts: hits still come, and then none while the kernel waits. */
+static void close_window(struct fsc_budget *b, size_t row)
+{
+	struct row *r = &b->rows[row];
+	uint64_t cpu_ns = cpu_now(b), hits = window_hits(b, row);
+	double each = charge(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
+
+	fsc_session_pause(b->of.session, (uint32_t)row);
+	r->last_cost = each * (double)window_hits(b, row);
+	r->spent += r->last_cost;
+	r->armed_cpu += armed + each * (double)(window_hits(b, row) - hits);
+	r->windows++;
+	r->off = true;
+}
+
+static int open_window(struct fsc_budget *b, size_t row, struct fsc_err *err)
+{
+	struct row *r = &b->rows[row];
+	int rc;
+
+	r->off = false;
+	r->seen_at = fsc_session_seen(b->of.session, (uint32_t)row);
+	rc = fsc_session_resume(b->of.session, (uint32_t)row, err);
+	r->cpu_at = cpu_now(b);
+	return rc;
+}
+
+/* The function whose present window costs most; n_rows if none has cost anything. */
+static size_t dearest(const struct fsc_budget *b, uint64_t cpu_ns)
+{
+	double most = 0;
+	size_t which = b->of.n_rows;
+
+	for (size_t i = 0; i < b->of.n_rows; i++) {
+		double cost = window_cost(b, i, cpu_ns);
+
+		if (cost > most) {
+			most = cost;
+			which = i;
+		}
+	}
+	return which;
+}
+
+static void warn(struct fsc_budget *b, double cost, uint64_t cpu_ns)
+{
+	double percent = 100 * cost / (double)cpu_ns;
+
+	if (b->warned || cpu_ns < WARN_AFTER_NS || percent < WARN_PERCENT)
+		return;
+	b->warned = true;
+	fsc_log(FSC_LOG_WARN,
+		"the probes cost %.0f%% of the CPU time; --max-overhead PCT keeps them below that",
+		percent > 100 ? 100 : percent);
+}
+
+static int govern(struct fsc_budget *b, double cost, uint64_t cpu_ns, struct fsc_err *err)
+{
+	double room = allowance(b, cost, cpu_ns) - cost;
+	int rc = 0;
+
+	while (room < 0) {
+		size_t i = dearest(b, cpu_ns);
+
+		if (i == b->of.n_rows)
+			break;
+		room += window_cost(b, i, cpu_ns); /* as if it had never been */
+		close_window(b, i);
+	}
+	for (size_t i = 0; !rc && i < b->of.n_rows; i++)
+		if (b->rows[i].off && room >= b->rows[i].last_cost) {
+			room -= b->rows[i].last_cost;
+			rc = open_window(b, i, err);
+		}
+	return rc;
+}
+
+int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err)
+{
+	uint64_t cpu_ns = cpu_now(b);
+	double cost = total_cost(b, cpu_ns);
+
+	if (b->share)
+		return govern(b, cost, cpu_ns, err);
+	warn(b, cost, cpu_ns);
+	return 0;
+}
+
+void fsc_budget_tell(struct fsc_budget *b)
+{
+	uint64_t cpu_ns = cpu_now(b);
+	double own = (double)cpu_ns - total_cost(b, cpu_ns);
+
+	for (size_t i = 0; i < b->of.n_rows; i++) {
+		const struct row *r = &b->rows[i];
+		double hits = (double)fsc_session_seen(b->of.session, (uint32_t)i);
+		double armed = r->armed_cpu;
+		struct fsc_sampled s = {.windows = r->windows + !r->off};
+
+		if (!r->windows)
+			continue;
+		if (!r->off)
+			armed += window_cpu(b, i, cpu_ns);
+		s.armed_percent = cpu_ns ? 100 * armed / (double)cpu_ns : 0;
+		s.calls = armed > 0 && armed < own ? hits / armed * own : hits;
+		fsc_live_note_sampled(b->of.live, (uint32_t)i, &s);
+	}
+}
