@@ -23,6 +23,15 @@ $(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard test
 	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c \
 		-lcmocka $(LIBS)
 
+# The evaluator of trace's expressions: in user space, and in programs that a test loads.
+$(O)/gen/%.bpf.o: tests/unit/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) -O2 -g -Wall -Werror -mcpu=v3 -target bpf -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc \
+		-Ibpf -c -o $@ $<
+
+$(UNIT)/test_eval $(UNIT)/test_usdtargs: bpf/expr.bpf.h
+$(UNIT)/test_eval_kernel: $(O)/gen/eval_kernel.skel.h
+
 test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(VM_PACKAGES)
 test: deps
 	@$(MAKE) --no-print-directory -s all unit fixtures

@@ -52,7 +52,8 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, str
 	return rc;
 }
 
-static const struct fsc_run_view view = {.doing = "counting", .report = report};
+static const struct fsc_run_view view = {
+    .doing = "counting", .data = FSC_DATA_COUNTS, .report = report};
 
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)

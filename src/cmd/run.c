@@ -207,6 +207,7 @@ static FILE *open_output(const char *path)
 static int open_sink(struct run *r, struct fsc_err *err)
 {
 	struct winsize ws;
+	int rc;
 
 	r->sink = r->plan->sink;
 	r->sink.ops = fsc_sinks[r->o->format];
@@ -214,6 +215,9 @@ static int open_sink(struct run *r, struct fsc_err *err)
 	r->sink.side = stderr;
 	r->sink.timestamps = r->o->timestamps;
 	r->sink.intervals = r->o->interval > 0;
+	rc = fsc_sink_takes(&r->sink, r->plan->view->data, err);
+	if (rc)
+		return rc;
 	if (to_file(r)) {
 		r->sink.out = open_output(r->o->output);
 		if (!r->sink.out)

@@ -31,6 +31,7 @@ void fsc_run_opts_release(struct fsc_run_opts *o);
 /* What a command does with a run: it reports, at each interval and at the end. */
 struct fsc_run_view {
 	const char *doing; /* "counting" */
+	enum fsc_data data;
 	int (*report)(void *state, struct fsc_live *live, struct fsc_sink *sink,
 		      struct fsc_err *err);
 };

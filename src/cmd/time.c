@@ -79,7 +79,8 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, str
 	return rc;
 }
 
-static const struct fsc_run_view view = {.doing = "timing", .report = report};
+static const struct fsc_run_view view = {
+    .doing = "timing", .data = FSC_DATA_LATENCIES, .report = report};
 
 /* "MIN,MAX,STEP" */
 static int parse_linear(const char *text, struct fsc_sink *sink, struct fsc_err *err)

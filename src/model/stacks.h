@@ -69,7 +69,7 @@ const struct fsc_frame *fsc_stacks_at(const struct fsc_stacks *t, const struct f
 
 /* ---- the tree of calls ---- */
 
-enum fsc_node_kind {
+enum fsc_tree_kind {
 	FSC_NODE_ROOT,
 	FSC_NODE_PROCESS,   /* id: a stack that has its comm and pid */
 	FSC_NODE_TRUNCATED, /* callers that were not kept */
@@ -78,8 +78,8 @@ enum fsc_node_kind {
 
 #define FSC_NO_NODE UINT32_MAX
 
-struct fsc_node {
-	enum fsc_node_kind kind;
+struct fsc_tree_node {
+	enum fsc_tree_kind kind;
 	uint32_t id;
 	uint32_t parent, child, next; /* FSC_NO_NODE: none */
 	uint32_t depth;		      /* 0: the root */
@@ -88,7 +88,7 @@ struct fsc_node {
 
 /* Node 0 is the root, whose total is that of the stacks. Children are linked heaviest first. */
 struct fsc_tree {
-	struct fsc_vec nodes; /* struct fsc_node */
+	struct fsc_vec nodes; /* struct fsc_tree_node */
 	uint32_t depth;	      /* of the deepest */
 };
 

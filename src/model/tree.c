@@ -25,14 +25,14 @@ static void builder_release(struct builder *b)
 	fsc_map_release(&b->processes);
 }
 
-static struct fsc_node *node_at(const struct fsc_tree *tree, uint32_t i)
+static struct fsc_tree_node *node_at(const struct fsc_tree *tree, uint32_t i)
 {
-	return FSC_AT(struct fsc_node, &tree->nodes, i);
+	return FSC_AT(struct fsc_tree_node, &tree->nodes, i);
 }
 
 static int push_node(struct fsc_tree *tree, const struct edge *e, struct fsc_err *err)
 {
-	struct fsc_node *n;
+	struct fsc_tree_node *n;
 
 	if (tree->nodes.n >= FSC_NO_NODE - 1)
 		return fsc_err_nomem(err);
@@ -50,7 +50,7 @@ static int push_node(struct fsc_tree *tree, const struct edge *e, struct fsc_err
 }
 
 /* Moves *at to its child of that kind and id, and lets the weight pass through. */
-static int step(struct builder *b, uint32_t *at, enum fsc_node_kind kind, uint32_t id,
+static int step(struct builder *b, uint32_t *at, enum fsc_tree_kind kind, uint32_t id,
 		uint64_t weight, struct fsc_err *err)
 {
 	struct edge e = {.parent = *at, .kind = kind, .id = id};
@@ -136,7 +136,7 @@ static int lay(struct builder *b, size_t i, bool bottom_up, struct fsc_err *err)
 	return rc;
 }
 
-static const char *node_name(const struct fsc_stacks *t, const struct fsc_node *n)
+static const char *node_name(const struct fsc_stacks *t, const struct fsc_tree_node *n)
 {
 	if (n->kind == FSC_NODE_FRAME)
 		return FSC_AT(struct fsc_frame, &t->frames, n->id)->name;
@@ -147,7 +147,7 @@ static int by_parent(const void *va, const void *vb, void *arg)
 {
 	const struct builder *b = arg;
 	uint32_t ia = *(const uint32_t *)va, ib = *(const uint32_t *)vb;
-	const struct fsc_node *x = node_at(b->tree, ia), *y = node_at(b->tree, ib);
+	const struct fsc_tree_node *x = node_at(b->tree, ia), *y = node_at(b->tree, ib);
 	int r;
 
 	if (x->parent != y->parent)
@@ -170,7 +170,7 @@ static int link_children(struct builder *b, struct fsc_err *err)
 		order[i] = (uint32_t)i;
 	qsort_r(order, n, sizeof(*order), by_parent, b);
 	for (size_t i = n; i-- > 0;) {
-		struct fsc_node *node = node_at(b->tree, order[i]), *parent;
+		struct fsc_tree_node *node = node_at(b->tree, order[i]), *parent;
 
 		if (node->parent == FSC_NO_NODE)
 			continue;
@@ -188,7 +188,7 @@ int fsc_tree_make(const struct fsc_stacks *t, bool bottom_up, struct fsc_tree *r
 	FSC_AUTO(builder_release) struct builder b = {.t = t, .tree = ret};
 	int rc;
 
-	*ret = (struct fsc_tree){.nodes = FSC_VEC_INIT(struct fsc_node)};
+	*ret = (struct fsc_tree){.nodes = FSC_VEC_INIT(struct fsc_tree_node)};
 	rc = push_node(ret, &root, err);
 	for (size_t i = 0; !rc && i < t->stacks.n; i++)
 		rc = lay(&b, i, bottom_up, err);
@@ -206,7 +206,7 @@ void fsc_tree_release(struct fsc_tree *tree)
 
 uint32_t fsc_tree_next(const struct fsc_tree *tree, uint32_t i)
 {
-	const struct fsc_node *n = node_at(tree, i);
+	const struct fsc_tree_node *n = node_at(tree, i);
 
 	if (n->child != FSC_NO_NODE)
 		return n->child;

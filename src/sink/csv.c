@@ -113,5 +113,6 @@ const struct fsc_sink_ops fsc_sink_csv = {
     .profile = profile,
     .latency = latency,
     .stacks = fsc_csv_stacks,
+    .call = fsc_csv_call,
     .summary = summary,
 };

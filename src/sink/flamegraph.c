@@ -41,9 +41,9 @@ struct picture {
 	struct fsc_buf *b;
 };
 
-static const struct fsc_node *node_at(const struct picture *p, uint32_t i)
+static const struct fsc_tree_node *node_at(const struct picture *p, uint32_t i)
 {
-	return FSC_AT(struct fsc_node, &p->tree->nodes, i);
+	return FSC_AT(struct fsc_tree_node, &p->tree->nodes, i);
 }
 
 static double width_of(const struct picture *p, uint64_t weight)
@@ -58,7 +58,7 @@ static void measure(struct picture *p)
 {
 	p->x[0] = 0;
 	for (uint32_t i = 0; i != FSC_NO_NODE; i = fsc_tree_next(p->tree, i)) {
-		const struct fsc_node *n = node_at(p, i);
+		const struct fsc_tree_node *n = node_at(p, i);
 
 		if (n->child != FSC_NO_NODE)
 			p->x[n->child] = p->x[i];
@@ -86,7 +86,7 @@ struct colour {
 	int base[3], range[3];
 };
 
-static const struct colour *colour_of(const struct picture *p, const struct fsc_node *n)
+static const struct colour *colour_of(const struct picture *p, const struct fsc_tree_node *n)
 {
 	static const struct colour none = {{200, 200, 200}, {25, 25, 25}},
 				   process = {{130, 165, 205}, {30, 30, 30}},
@@ -138,7 +138,7 @@ static void add_label(struct picture *p, const char *name, double x, double y, d
 
 static void add_node(struct picture *p, uint32_t i)
 {
-	const struct fsc_node *n = node_at(p, i);
+	const struct fsc_tree_node *n = node_at(p, i);
 	const struct colour *c = colour_of(p, n);
 	double x = LEFT + width_of(p, p->x[i]), width = width_of(p, n->total);
 	double y = TOP + (p->depth - n->depth) * (double)ROW;

@@ -158,23 +158,22 @@ static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
 
 static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 {
-	const char *comma = "";
+	bool any = false;
 
-	fsc_buf_puts(b, ",\"demoted\":[");
 	for (size_t i = 0; i < sum->n_funcs; i++) {
 		const struct fsc_sampled *s = &sum->funcs[i].sampled;
 
 		if (!s->windows)
 			continue;
-		fsc_buf_printf(b, "%s{\"function\":", comma);
+		fsc_buf_puts(b, any ? ",{\"function\":" : ",\"demoted\":[{\"function\":");
+		any = true;
 		fsc_fmt_json(b, sum->funcs[i].name);
 		fsc_buf_printf(b, ",\"windows\":%u,\"armed_percent\":%.3f", s->windows,
 			       s->armed_percent);
 		fsc_buf_printf(b, ",\"estimated_calls\":%.0f,\"estimate\":\"at least\"", s->calls);
 		fsc_buf_putc(b, '}');
-		comma = ",";
 	}
-	fsc_buf_putc(b, ']');
+	fsc_buf_puts(b, any ? "]" : "");
 }
 
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
@@ -222,5 +221,6 @@ const struct fsc_sink_ops fsc_sink_json = {
     .profile = profile,
     .latency = latency,
     .stacks = fsc_json_stacks,
+    .call = fsc_json_call,
     .summary = summary,
 };

@@ -1,5 +1,5 @@
 /* Where data goes: one row of the table in sinks.c per format, one file each. A sink gets profiles
- * and at the end the books, and knows nothing of where they come from. */
+ * or calls and at the end the books, and knows nothing of where they come from. */
 #ifndef FSC_SINK_SINK_H
 #define FSC_SINK_SINK_H
 
@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "model/latency.h"
+#include "model/call.h"
 #include "model/profile.h"
 #include "model/stacks.h"
 
@@ -43,6 +44,7 @@ struct fsc_sink_ops {
 	void (*profile)(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b);
 	void (*latency)(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
 	void (*stacks)(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
+	void (*call)(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
@@ -56,17 +58,23 @@ FSC_SINKS(FSC_SINK_DECLARE)
 extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
 
-/* Whether the format has a place for profiles, or for stacks; a usage error that names those which
- * have, otherwise. Also where intervals are asked of a format that is one document. */
-int fsc_sink_takes_profile(const struct fsc_sink *s, struct fsc_err *err);
-int fsc_sink_takes_stacks(const struct fsc_sink *s, struct fsc_err *err);
+/* What a command has to show. */
+enum fsc_data { FSC_DATA_COUNTS, FSC_DATA_LATENCIES, FSC_DATA_STACKS, FSC_DATA_CALLS };
+/* Whether the format has a place for it; a usage error that names those which have, otherwise. Also
+ * where intervals are asked of a format that is one document. */
+int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err *err);
 
-/* Each writes at once and flushes; a failure to write names the reason. What the format does not
- * take is the usage error from above. */
+/* Each writes at once and flushes; a failure to write names the reason. The format must take it. */
 int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err);
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err);
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err);
+int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
+
+/* Calls in each format, calls_NAME.c. */
+void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
+void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
+void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);

@@ -25,58 +25,45 @@ static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 	return rc;
 }
 
-/* A usage error that lists the formats for which `takes` is true. */
-static int not_for(const struct fsc_sink_ops *ops, bool (*takes)(const struct fsc_sink_ops *ops),
-		   const char *what, struct fsc_err *err)
+static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 {
-	struct fsc_buf names = {0};
+	const bool has[] = {
+	    [FSC_DATA_COUNTS] = ops->profile,
+	    [FSC_DATA_LATENCIES] = ops->latency,
+	    [FSC_DATA_STACKS] = ops->stacks,
+	    [FSC_DATA_CALLS] = ops->call,
+	};
 
-	for (size_t i = 0; fsc_sinks[i]; i++) {
-		if (takes(fsc_sinks[i]))
-			fsc_buf_printf(&names, "%s%s", names.n ? ", " : "", fsc_sinks[i]->name);
-	}
-	fsc_err_usage(err, "-f %s has no place for %s", ops->name, what);
-	fsc_err_hint(err, "use one of: %s", fsc_buf_str(&names));
-	fsc_buf_release(&names);
+	return has[data];
+}
+
+int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err *err)
+{
+	static const char *const names[] = {
+	    [FSC_DATA_COUNTS] = "counts",
+	    [FSC_DATA_LATENCIES] = "durations",
+	    [FSC_DATA_STACKS] = "stacks",
+	    [FSC_DATA_CALLS] = "single calls",
+	};
+	bool picture = s->ops->single && s->intervals;
+	struct fsc_buf others = {0};
+
+	if (takes(s->ops, data) && !picture)
+		return 0;
+	for (size_t i = 0; fsc_sinks[i]; i++)
+		if (takes(fsc_sinks[i], data) && !(picture && fsc_sinks[i]->single))
+			fsc_buf_printf(&others, "%s%s", others.n ? ", " : "", fsc_sinks[i]->name);
+	fsc_err_usage(err, "-f %s has no place for %s", s->ops->name,
+		      picture ? "intervals: it is one picture" : names[data]);
+	fsc_err_hint(err, "use one of: %s", fsc_buf_str(&others));
+	fsc_buf_release(&others);
 	return -EINVAL;
-}
-
-static bool has_profile(const struct fsc_sink_ops *ops)
-{
-	return ops->profile;
-}
-
-static bool has_stacks(const struct fsc_sink_ops *ops)
-{
-	return ops->stacks;
-}
-
-static bool has_intervals(const struct fsc_sink_ops *ops)
-{
-	return ops->stacks && !ops->single;
-}
-
-int fsc_sink_takes_profile(const struct fsc_sink *s, struct fsc_err *err)
-{
-	return s->ops->profile ? 0 : not_for(s->ops, has_profile, "counts", err);
-}
-
-int fsc_sink_takes_stacks(const struct fsc_sink *s, struct fsc_err *err)
-{
-	if (!s->ops->stacks)
-		return not_for(s->ops, has_stacks, "stacks", err);
-	if (s->ops->single && (s->intervals || s->begun))
-		return not_for(s->ops, has_intervals, "intervals: it is one picture", err);
-	return 0;
 }
 
 int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
-	int rc = fsc_sink_takes_profile(s, err);
 
-	if (rc)
-		return rc;
 	s->ops->profile(s, p, &b);
 	return flush(s->out, &b, err);
 }
@@ -92,11 +79,16 @@ int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct f
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
-	int rc = fsc_sink_takes_stacks(s, err);
 
-	if (rc)
-		return rc;
 	s->ops->stacks(s, t, &b);
+	return flush(s->out, &b, err);
+}
+
+int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	s->ops->call(s, c, &b);
 	return flush(s->out, &b, err);
 }
 

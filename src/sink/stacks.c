@@ -28,7 +28,7 @@ void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, stru
 		fsc_buf_printf(b, " (%s:%u)", base_name(f->file), f->line);
 }
 
-void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_node *n, struct fsc_buf *b)
+void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_tree_node *n, struct fsc_buf *b)
 {
 	const struct fsc_stack *s;
 

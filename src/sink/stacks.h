@@ -16,7 +16,7 @@ void fsc_csv_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_b
  * "name+0x12 (file.c:34)", "[unknown] (libfoo.so+0x1234)". */
 void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, struct fsc_buf *b);
 /* Appends a node of the tree likewise: a frame, "comm", "comm (pid)", or FSC_TRUNCATED. */
-void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_node *n, struct fsc_buf *b);
+void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_tree_node *n, struct fsc_buf *b);
 /* Empties raw into b by way of one of the functions of base/fmt.h. */
 void fsc_stack_flush(struct fsc_buf *raw, void (*fmt)(struct fsc_buf *b, const char *s),
 		     struct fsc_buf *b);

@@ -58,20 +58,20 @@ static void add_list(const struct fsc_stacks *t, struct fsc_buf *raw, struct fsc
 		add_stack(t, FSC_AT(struct fsc_stack, &t->stacks, i), raw, b);
 }
 
-static const struct fsc_node *node_at(const struct fsc_tree *tree, uint32_t i)
+static const struct fsc_tree_node *node_at(const struct fsc_tree *tree, uint32_t i)
 {
-	return FSC_AT(struct fsc_node, &tree->nodes, i);
+	return FSC_AT(struct fsc_tree_node, &tree->nodes, i);
 }
 
-static bool is_alone(const struct fsc_tree *tree, const struct fsc_node *n)
+static bool is_alone(const struct fsc_tree *tree, const struct fsc_tree_node *n)
 {
 	return n->next == FSC_NO_NODE && node_at(tree, node_at(tree, n->parent)->child) == n;
 }
 
 /* The lines that lead to a node: one for each ancestor that has more siblings to come. A chain of
  * only children is not indented: stacks are deep and terminals narrow. */
-static void add_lead(const struct fsc_tree *tree, const struct fsc_node *n, struct fsc_buf *raw,
-		     struct fsc_buf *b)
+static void add_lead(const struct fsc_tree *tree, const struct fsc_tree_node *n,
+		     struct fsc_buf *raw, struct fsc_buf *b)
 {
 	/* From the node outwards, so all is written backwards. */
 	static const char *const pieces[] = {"    ", "   |", " --+", " --|"};
@@ -87,7 +87,7 @@ static void add_lead(const struct fsc_tree *tree, const struct fsc_node *n, stru
 }
 
 static void add_node(const struct fsc_stacks *t, const struct fsc_tree *tree,
-		     const struct fsc_node *n, struct fsc_buf *raw, struct fsc_buf *b)
+		     const struct fsc_tree_node *n, struct fsc_buf *raw, struct fsc_buf *b)
 {
 	uint64_t all = node_at(tree, 0)->total + t->left_out_weight;
 	size_t width;

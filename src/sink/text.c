@@ -44,5 +44,6 @@ const struct fsc_sink_ops fsc_sink_text = {
     .profile = profile,
     .latency = fsc_text_latency,
     .stacks = fsc_text_stacks,
+    .call = fsc_text_call,
     .summary = summary,
 };

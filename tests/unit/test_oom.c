@@ -22,6 +22,7 @@
 #include "engine/btftypes.h"
 #include "model/profile.h"
 #include "probe/kind.h"
+#include "probe/tracespec.h"
 #include "sink/sink.h"
 #include "sym/dwarftypes.h"
 #include "sym/libs.h"
@@ -168,6 +169,45 @@ static void specs(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		sweep(parse_spec, texts[i], 100);
+}
+
+/* From text to a shown call. */
+static int trace(const void *text, struct fsc_err *err)
+{
+	static const struct fsc_names names = {0};
+	static const struct fsc_func func = {.kind = "k", .binary = "b", .name = "f"};
+	static const struct fsc_rec_call rec = {.n_values = FSC_TRACE_VALUES};
+	struct fsc_trace_prog prog;
+	struct fsc_tracespec s;
+	struct fsc_format f;
+	struct fsc_call c;
+	struct fsc_buf b = {0};
+	int rc = fsc_tracespec_parse(text, &s, err);
+
+	if (rc)
+		return rc;
+	rc = fsc_tracespec_compile(&s, &names, FSC_AT_BOTH, &prog, &f, err);
+	fsc_tracespec_release(&s);
+	if (rc)
+		return rc;
+	rc = fsc_call_decode(&rec, sizeof(rec), &func, &f, &c, err);
+	if (!rc)
+		fsc_json_call(&(struct fsc_sink){0}, &c, &b);
+	if (!rc && fsc_buf_failed(&b))
+		rc = fsc_err_nomem(err);
+	found(&prog, sizeof(prog));
+	found_text(fsc_buf_str(&b));
+	fsc_buf_release(&b);
+	fsc_format_release(&f);
+	return rc;
+}
+
+static void traces(void **state)
+{
+	(void)state;
+	sweep(trace, "f", 100);
+	sweep(trace, "f(int a, long b)", 100);
+	sweep(trace, "::f(int a) ((u8)a == 1 && arg2) \"a%d b%-5x c\", a + 1, retval", 100);
 }
 
 static int parse_options(const void *arg, struct fsc_err *err)
@@ -479,8 +519,9 @@ static void nothing_found(void **state)
 	sweep(resolve_nothing, &lib, 24);
 }
 
-static const struct fsc_func funcs[] = {{"uprobe", "/b", "f, \x1b", "s"},
-					{"kprobe", "kernel", "g", NULL}};
+static const struct fsc_func funcs[] = {
+    {.kind = "uprobe", .binary = "/b", .name = "f, \x1b", .symbol = "s"},
+    {.kind = "kprobe", .binary = "kernel", .name = "g"}};
 
 static struct fsc_profile make_profile(void)
 {
@@ -717,6 +758,7 @@ int main(void)
 	    cmocka_unit_test(sinks),
 	    cmocka_unit_test(stacks),
 	    cmocka_unit_test(addresses),
+	    cmocka_unit_test(traces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,10 +12,10 @@
 #include "model/profile.h"
 
 static const struct fsc_func funcs[] = {
-    {"uprobe", "/b", "beta", NULL},
-    {"uprobe", "/b", "alpha", NULL},
-    {"uprobe", "/a", "beta", NULL},
-    {"uretprobe", "/b", "beta", NULL},
+    {.kind = "uprobe", .binary = "/b", .name = "beta"},
+    {.kind = "uprobe", .binary = "/b", .name = "alpha"},
+    {.kind = "uprobe", .binary = "/a", .name = "beta"},
+    {.kind = "uretprobe", .binary = "/b", .name = "beta"},
 };
 
 static struct fsc_profile profile(uint32_t by)

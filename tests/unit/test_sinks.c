@@ -150,18 +150,24 @@ static void the_checker_checks(void **state)
 /* ---- profiles ---- */
 
 static const struct fsc_func one_file[] = {
-    {"uprobe", "/usr/bin/prog", "work", NULL},
-    {"uprobe", "/usr/bin/prog", "ns::rest(int, char)", "_ZN2ns4restEic"},
+    {.kind = "uprobe", .binary = "/usr/bin/prog", .name = "work"},
+    {.kind = "uprobe",
+     .binary = "/usr/bin/prog",
+     .name = "ns::rest(int, char)",
+     .symbol = "_ZN2ns4restEic"},
 };
 
 static const struct fsc_func mixed[] = {
-    {"kprobe", "kernel", "vfs_read", NULL},
-    {"uretprobe", "/usr/lib/libc.so.6", "malloc", NULL},
-    {"tracepoint", "sched", "sched_switch", NULL},
+    {.kind = "kprobe", .binary = "kernel", .name = "vfs_read"},
+    {.kind = "uretprobe", .binary = "/usr/lib/libc.so.6", .name = "malloc"},
+    {.kind = "tracepoint", .binary = "sched", .name = "sched_switch"},
 };
 
 static const struct fsc_func hostile[] = {
-    {"uprobe", "/tmp/a\nb,\"c\"", "f\x1b[2J\xff\xe2\x80\xae", "s\"\\\t"},
+    {.kind = "uprobe",
+     .binary = "/tmp/a\nb,\"c\"",
+     .name = "f\x1b[2J\xff\xe2\x80\xae",
+     .symbol = "s\"\\\t"},
 };
 
 static struct fsc_profile profile(const struct fsc_func *funcs, size_t n, uint32_t by)
@@ -314,7 +320,9 @@ static void text_of_hostile_names(void **state)
 static void text_is_cut_to_the_terminal(void **state)
 {
 	static const struct fsc_func f[] = {
-	    {"uprobe", "/b", "torch::nn::LinearImpl::forward(at::Tensor const&)", NULL}};
+	    {.kind = "uprobe",
+	     .binary = "/b",
+	     .name = "torch::nn::LinearImpl::forward(at::Tensor const&)"}};
 	char path[300] = "/";
 	struct written w;
 
@@ -344,11 +352,11 @@ static void text_is_cut_to_the_terminal(void **state)
 static void text_is_cut_between_characters(void **state)
 {
 	static const struct fsc_func f[] = {
-	    {"uprobe", "/b",
-	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
-	     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4",
-	     NULL}};
+	    {.kind = "uprobe",
+	     .binary = "/b",
+	     .name = "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+		     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+		     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"}};
 	struct fsc_profile p = profile(f, 1, 0);
 	struct written w;
 
@@ -637,9 +645,10 @@ static void a_full_disk_is_an_error(void **state)
 
 		assert_non_null(s.out);
 		s.side = s.out;
-		assert_int_equal(fsc_sink_profile(&s, &p, &err),
-				 (*ops)->profile ? -ENOSPC : -EINVAL);
-		assert_true(!(*ops)->profile || strstr(err.msg, "cannot write"));
+		if ((*ops)->profile) {
+			assert_int_equal(fsc_sink_profile(&s, &p, &err), -ENOSPC);
+			assert_non_null(strstr(err.msg, "cannot write"));
+		}
 		assert_int_equal(fsc_sink_summary(&s, &good_books, &err), -ENOSPC);
 		fsc_profile_release(&p);
 		fclose(s.out);

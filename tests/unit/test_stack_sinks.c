@@ -51,9 +51,10 @@ static void end(struct written *w, const char *out)
 
 /* ---- stacks ---- */
 
-static const struct fsc_func one[] = {{"uprobe", "/usr/bin/prog", "work", NULL}};
-static const struct fsc_func two[] = {{"uprobe", "/usr/bin/prog", "work", NULL},
-				      {"kprobe", "kernel", "vfs_read", NULL}};
+static const struct fsc_func one[] = {
+    {.kind = "uprobe", .binary = "/usr/bin/prog", .name = "work"}};
+static const struct fsc_func two[] = {{.kind = "uprobe", .binary = "/usr/bin/prog", .name = "work"},
+				      {.kind = "kprobe", .binary = "kernel", .name = "vfs_read"}};
 
 static const struct fsc_frame
     f_work = {.name = "work", .binary = "/usr/bin/prog", .offset = 0},
@@ -122,7 +123,8 @@ static struct fsc_stacks hostile(void)
 	    {.name = name, .binary = name},
 	    {.name = "", .binary = ""},
 	};
-	static const struct fsc_func f[] = {{"uprobe", "/a,\"b", "<f>&\x1b", NULL}};
+	static const struct fsc_func f[] = {
+	    {.kind = "uprobe", .binary = "/a,\"b", .name = "<f>&\x1b"}};
 	struct fsc_stacks t;
 
 	memset(name, '<', sizeof(name) - 1);
@@ -488,28 +490,23 @@ static void the_script_is_a_script(void **state)
 
 static void formats_without_a_place(void **state)
 {
-	struct fsc_profile p = {
-	    .funcs = one, .n_funcs = 1, .counts = FSC_VEC_INIT(struct fsc_count)};
 	struct fsc_err err = {0};
 	struct written w;
 
 	(void)state;
 	begin(&w, &fsc_sink_folded);
-	assert_int_equal(fsc_sink_profile(&w.sink, &p, &err), -EINVAL);
+	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_COUNTS, &err), -EINVAL);
 	assert_true(err.usage);
 	assert_string_equal(err.msg, "-f folded has no place for counts");
 	assert_string_equal(err.hint, "use one of: text, json, csv");
 	end(&w, "");
 	begin(&w, &fsc_sink_flamegraph);
 	w.sink.intervals = true;
-	assert_int_equal(fsc_sink_takes_stacks(&w.sink, &err), -EINVAL);
+	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), -EINVAL);
 	assert_string_equal(err.msg, "-f flamegraph has no place for intervals: it is one picture");
 	assert_string_equal(err.hint, "use one of: text, json, csv, folded");
 	w.sink.intervals = false;
-	assert_int_equal(fsc_sink_takes_stacks(&w.sink, &err), 0);
-	write_stacks(&w, plain(false));
-	assert_int_equal(fsc_sink_takes_stacks(&w.sink, &err), -EINVAL);
-	finish(&w);
+	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), 0);
 	forget(&w);
 }
 

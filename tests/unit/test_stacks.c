@@ -11,7 +11,8 @@
 #include "base/buf.h"
 #include "model/stacks.h"
 
-static const struct fsc_func funcs[] = {{"uprobe", "/b", "f", NULL}, {"uprobe", "/b", "g", NULL}};
+static const struct fsc_func funcs[] = {{.kind = "uprobe", .binary = "/b", .name = "f"},
+					{.kind = "uprobe", .binary = "/b", .name = "g"}};
 
 static struct fsc_stacks stacks(void)
 {
@@ -171,7 +172,7 @@ static const char *tree_text(const struct fsc_stacks *t, bool bottom_up)
 
 	assert_int_equal(fsc_tree_make(t, bottom_up, &tree, NULL), 0);
 	for (uint32_t i = 0; i != FSC_NO_NODE; i = fsc_tree_next(&tree, i)) {
-		const struct fsc_node *node = FSC_AT(struct fsc_node, &tree.nodes, i);
+		const struct fsc_tree_node *node = FSC_AT(struct fsc_tree_node, &tree.nodes, i);
 		static const char *const kinds[] = {"all", "process", "...", ""};
 		const char *name = kinds[node->kind];
 

@@ -1,0 +1,42 @@
+/* Traced calls for spreadsheets: the same columns whatever was asked for, empty where a call has
+ * nothing to say. Stacks have no place in a table. */
+#include "sink/sink.h"
+
+#include "base/fmt.h"
+
+static void field(struct fsc_buf *b, const char *text)
+{
+	fsc_fmt_csv(b, text);
+	fsc_buf_putc(b, ',');
+}
+
+static void message(const struct fsc_call *c, struct fsc_buf *b)
+{
+	struct fsc_buf text = {0};
+
+	fsc_call_message(c, fsc_buf_puts, &text);
+	field(b, fsc_buf_str(&text));
+	b->failed |= text.failed;
+	fsc_buf_release(&text);
+}
+
+void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
+{
+	if (!s->begun)
+		fsc_buf_puts(b, "time_ns,pid,tid,comm,cpu,uid,kind,binary,function,event,message,"
+				"ret,duration_ns\n");
+	s->begun = true;
+	fsc_buf_printf(b, "%llu,%u,%u,", (unsigned long long)c->time_ns, c->pid, c->tid);
+	field(b, c->comm);
+	fsc_buf_printf(b, "%u,%u,%s,", c->cpu, c->uid, c->func->kind);
+	field(b, c->func->binary);
+	field(b, c->func->name);
+	field(b, fsc_call_event_name(c->event));
+	message(c, b);
+	if (c->has_ret)
+		fsc_buf_printf(b, "%lld", (long long)c->ret);
+	fsc_buf_putc(b, ',');
+	if (c->has_duration)
+		fsc_buf_printf(b, "%llu", (unsigned long long)c->duration_ns);
+	fsc_buf_putc(b, '\n');
+}

@@ -1,0 +1,79 @@
+/* Traced calls for people: BCC's columns, one line a call, stacks indented below it. */
+#include "sink/sink.h"
+
+#include <string.h>
+
+#include "base/fmt.h"
+
+enum { STACK_INDENT = 8, TREE_INDENT = 2, TREE_MAX = 40 };
+
+static void header(const struct fsc_sink *s, struct fsc_buf *b)
+{
+	if (s->timestamps)
+		fsc_buf_printf(b, "%-12s ", "TIME");
+	fsc_buf_printf(b, "%-7s %-7s %-15s %-16s -\n", "PID", "TID", "COMM", "FUNC");
+}
+
+/* A text from outside, padded to a column. */
+static void column(struct fsc_buf *b, const char *text, size_t width)
+{
+	size_t from = b->n, used;
+
+	fsc_fmt_term(b, text);
+	used = fsc_fmt_width(fsc_buf_str(b) + from);
+	fsc_buf_pad(b, ' ', used < width ? width - used : 0);
+	fsc_buf_putc(b, ' ');
+}
+
+static void add_return(const struct fsc_call *c, struct fsc_buf *b)
+{
+	int64_t ret = (int64_t)c->ret;
+
+	if (!c->has_ret || (c->event == FSC_CALL_RETURN && c->format && c->format->custom))
+		return;
+	/* Small numbers either side of 0 are numbers, what is large is an address. */
+	if (ret >= -4096 && ret <= INT32_MAX)
+		fsc_buf_printf(b, " = %lld", (long long)ret);
+	else
+		fsc_buf_printf(b, " = 0x%llx", (unsigned long long)c->ret);
+	if (!c->has_duration)
+		return;
+	fsc_buf_puts(b, "  [");
+	fsc_fmt_ns(b, (double)c->duration_ns);
+	fsc_buf_putc(b, ']');
+}
+
+static void add_stack(const char *const *frames, size_t n, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < n; i++) {
+		fsc_buf_pad(b, ' ', STACK_INDENT);
+		fsc_fmt_term(b, frames[i]);
+		fsc_buf_putc(b, '\n');
+	}
+}
+
+void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
+{
+	size_t indent = (size_t)c->depth * TREE_INDENT;
+
+	if (!s->begun)
+		header(s, b);
+	s->begun = true;
+	if (s->timestamps) {
+		fsc_sink_clock(c->time_ns, b);
+		fsc_buf_putc(b, ' ');
+	}
+	fsc_buf_printf(b, "%-7u %-7u ", c->pid, c->tid);
+	column(b, c->comm, 15);
+	fsc_buf_pad(b, ' ', indent < TREE_MAX ? indent : TREE_MAX);
+	column(b, c->func->name, 16);
+	fsc_call_message(c, fsc_fmt_term, b);
+	add_return(c, b);
+	while (b->n && b->s[b->n - 1] == ' ')
+		b->s[--b->n] = '\0';
+	fsc_buf_putc(b, '\n');
+	add_stack(c->kernel_stack, c->n_kernel, b);
+	add_stack(c->user_stack, c->n_user, b);
+	if (c->n_kernel + c->n_user)
+		fsc_buf_putc(b, '\n');
+}
