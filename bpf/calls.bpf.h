@@ -35,7 +35,13 @@ struct call {
 	void *ctx;
 	__u64 id; /* 0: the context's own address will do */
 	__u32 row;
-	bool perhaps; /* may not be a return at all */
+	__u32 n_args;  /* of fentry and fexit */
+	bool perhaps;  /* may not be a return at all */
+	bool before;   /* not a return */
+	bool at_entry; /* the function's first instruction */
+	bool regs;     /* the context is pt_regs */
+	bool own;      /* the context is fentry's */
+	bool user;     /* the registers are the program's own */
 };
 
 static __always_inline struct fsc_thread *thread_by_id(bool make)

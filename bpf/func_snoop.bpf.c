@@ -3,39 +3,60 @@
  * that the verifier removes the rest. */
 #include "common.bpf.h"
 #include "count.bpf.h"
+#include "stack.bpf.h"
 #include "time.bpf.h"
+#include "trace.bpf.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct fsc_config cfg;
 
 /* A hit where nothing is paired: it counts, at entry or at return alike. */
-static __always_inline int on_hit(__u32 row)
+static __always_inline int on_hit(const struct call *c)
 {
-	if (!accepts(row))
+	if (cfg.mode == FSC_MODE_STACK)
+		return stack_hit(c);
+	if (cfg.mode == FSC_MODE_TRACE)
+		return trace_hit(c);
+	if (!accepts(c->row))
 		return 0;
-	count_seen(row);
+	count_seen(c->row);
 	if (cfg.by)
-		count_keyed(row);
+		count_keyed(c->row);
 	return 0;
 }
 
-static __always_inline int on_entry(struct call *c)
+static __always_inline int on_entry(const struct call *c)
 {
-	return cfg.mode == FSC_MODE_TIME ? time_entry(c) : on_hit(c->row);
+	if (!cfg.pairs)
+		return on_hit(c);
+	if (cfg.mode == FSC_MODE_TIME)
+		return time_entry(c);
+	return cfg.mode == FSC_MODE_STACK ? stack_entry(c) : trace_entry(c);
 }
 
-static __always_inline int on_exit(struct call *c)
+static __always_inline int on_exit(const struct call *c)
 {
-	return cfg.mode == FSC_MODE_TIME ? time_exit(c) : on_hit(c->row);
+	if (!cfg.pairs)
+		return on_hit(c);
+	if (cfg.mode == FSC_MODE_TIME)
+		return time_exit(c);
+	return cfg.mode == FSC_MODE_STACK ? stack_exit(c) : trace_exit(c);
 }
 
 /* ---- with registers: kprobes and uprobes of every sort ---- */
 
 static __always_inline struct call entry_of(struct pt_regs *ctx)
 {
-	return (struct call){
-	    .ctx = ctx, .row = (__u32)bpf_get_attach_cookie(ctx), .id = PT_REGS_SP(ctx)};
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	return (struct call){.ctx = ctx,
+			     .row = (__u32)cookie,
+			     .id = PT_REGS_SP(ctx),
+			     .before = true,
+			     .at_entry = !(cookie & FSC_COOKIE_INSIDE),
+			     .regs = true,
+			     .user = !(PT_REGS_IP(ctx) >> 63)};
 }
 
 /* After the return instruction, x86 has taken the return address off the stack. */
@@ -130,7 +151,9 @@ int uprobe_session(struct pt_regs *ctx)
 SEC("?tracepoint")
 int tracepoint_entry(void *ctx)
 {
-	return on_hit(bpf_get_attach_cookie(ctx));
+	struct call c = {.ctx = ctx, .row = (__u32)bpf_get_attach_cookie(ctx), .before = true};
+
+	return on_hit(&c);
 }
 
 /* fentry, fexit and raw tracepoints take one program per place, and have no cookie on older
@@ -139,10 +162,11 @@ int tracepoint_entry(void *ctx)
  * same context, which lies on the stack: it tells calls apart as well as the stack pointer. */
 static __always_inline struct call own_call(void *ctx)
 {
-	__u64 row;
+	__u64 row, n_args;
 
-	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(row)); /* FSC_ROW_MARK */
-	return (struct call){.ctx = ctx, .row = (__u32)row};
+	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(row));	   /* FSC_ROW_MARK */
+	asm volatile("%0 = 0x5eed5eed0badca03 ll" : "=r"(n_args)); /* FSC_ARGS_MARK */
+	return (struct call){.ctx = ctx, .row = (__u32)row, .n_args = (__u32)n_args, .own = true};
 }
 
 SEC("?kprobe")
@@ -150,6 +174,7 @@ int own_entry(void *ctx)
 {
 	struct call c = own_call(ctx);
 
+	c.before = c.at_entry = true;
 	on_entry(&c);
 	return 0;
 }
@@ -174,8 +199,10 @@ struct {
 
 /* The tracepoints syscalls:sys_enter_* and sys_exit_* are all made from two: one program on each of
  * those is hundreds of times quicker to take off, and cheaper to hit. */
-static __always_inline int on_syscall(__u64 regs, __u32 first)
+static __always_inline int on_syscall(struct bpf_raw_tracepoint_args *ctx, __u32 first)
 {
+	struct call c = {.ctx = ctx};
+	__u64 regs = ctx->args[0];
 	__u64 words[2] = {};
 	__u32 at, *row;
 
@@ -197,19 +224,22 @@ static __always_inline int on_syscall(__u64 regs, __u32 first)
 		return 0;
 	at += first;
 	row = bpf_map_lookup_elem(&syscalls, &at);
-	return row && *row ? on_hit(*row - 1) : 0;
+	if (!row || !*row)
+		return 0;
+	c.row = *row - 1;
+	return on_hit(&c);
 }
 
 SEC("?raw_tracepoint")
 int syscall_enter(struct bpf_raw_tracepoint_args *ctx)
 {
-	return on_syscall(ctx->args[0], 0);
+	return on_syscall(ctx, 0);
 }
 
 SEC("?raw_tracepoint")
 int syscall_exit(struct bpf_raw_tracepoint_args *ctx)
 {
-	return on_syscall(ctx->args[0], FSC_SYSCALLS);
+	return on_syscall(ctx, FSC_SYSCALLS);
 }
 
 SEC("?tracepoint")

@@ -6,6 +6,7 @@
 
 #include "calls.bpf.h"
 #include "offcpu.bpf.h"
+#include "trace.bpf.h"
 
 /* slots[slot * stripes + cpu % stripes]; the first is for measuring our own cost, the row's own is
  * row + 1. */
@@ -216,6 +217,8 @@ static __always_inline int time_entry(const struct call *c)
 	if (!f)
 		return 1;
 	f->off = off_so_far();
+	if (cfg.slow_ns)
+		call_args(c, f->args);
 	f->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -244,6 +247,8 @@ static __always_inline int time_exit(const struct call *c)
 	t.child_ns = f->child_ns;
 	t.off = off_so_far() - f->off;
 	keep_time(c->row, &t, cost);
+	if (cfg.slow_ns && t.ns >= cfg.slow_ns && c->row != cfg.calibrate_row)
+		send_return(c, f, t.ns, FSC_CALL_BOTH);
 	me->overhead += cost->outer;
 	parent = call_parent(me);
 	if (parent)

@@ -30,6 +30,7 @@
 /* Seconds between two looks at the CPU time. */
 #define TICK	    0.1
 #define BUDGET_TICK 0.005
+#define VIEW_TICK   0.02
 
 struct run {
 	const struct fsc_run_plan *plan;
@@ -113,7 +114,8 @@ static int resolve(struct run *r, struct fsc_err *err)
 	    .pids = r->owners.data,
 	    .n_pids = r->owners.n,
 	    .command = path,
-	    .pairs = r->plan->session.mode == FSC_MODE_TIME,
+	    .pairs = r->plan->session.mode == FSC_MODE_TIME || r->plan->session.weigh ||
+		     r->plan->session.pairs,
 	    .returns = (enum fsc_returns)r->o->returns,
 	};
 
@@ -184,6 +186,14 @@ static int open_session(struct run *r, struct fsc_err *err)
 		rc = fsc_live_new(r->session, &r->targets, so.by, &r->live, err);
 	if (!rc)
 		rc = make_budget(r, err);
+	if (!rc && r->plan->view->start)
+		rc = r->plan->view->start(r->plan->state,
+					  &(struct fsc_run_facts){.session = r->session,
+								  .live = r->live,
+								  .targets = &r->targets,
+								  .pids = r->pids.data,
+								  .n_pids = r->pids.n},
+					  err);
 	return rc;
 }
 
@@ -299,6 +309,28 @@ static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	return fsc_budget_tick(r->budget, err);
 }
 
+static int on_view_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct run *r = arg;
+
+	(void)loop;
+	(void)n;
+	return r->plan->view->tick(r->plan->state, &r->sink, err);
+}
+
+/* The view looks regularly, and when a ring of records fills up. */
+static int watch_records(struct run *r, struct fsc_err *err)
+{
+	int fd = fsc_session_events_fd(r->session), rc;
+
+	if (!r->plan->view->tick)
+		return 0;
+	rc = fsc_loop_timer(&r->loop, VIEW_TICK, true, on_view_tick, r, err);
+	if (!rc && fd >= 0)
+		rc = fsc_loop_watch_fd(&r->loop, fd, on_view_tick, r, err);
+	return rc;
+}
+
 static int watch_pids(struct run *r, struct fsc_err *err)
 {
 	int rc = fsc_loop_timer(&r->loop, r->max_overhead > 0 ? BUDGET_TICK : TICK, true, on_tick,
@@ -330,6 +362,8 @@ static int prepare_loop(struct run *r, struct fsc_err *err)
 		rc = fsc_loop_watch_fd(&r->loop, r->child.pidfd, on_child_end, r, err);
 	if (!rc)
 		rc = watch_pids(r, err);
+	if (!rc)
+		rc = watch_records(r, err);
 	return rc;
 }
 
@@ -448,6 +482,8 @@ static int finish(struct run *r, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
 				      &sum, err);
+	if (!rc && r->plan->view->books)
+		r->plan->view->books(r->plan->state, &sum);
 	if (!rc)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
 	if (to_file(r) && fclose(r->sink.out) && !rc)
@@ -503,7 +539,7 @@ static int run(struct run *r, struct fsc_err *err)
 	if (rc)
 		return rc;
 	fsc_warn_fast(&r->targets, r->o->fast_uprobes);
-	fsc_warn_throws(&r->targets, r->plan->session.mode == FSC_MODE_TIME);
+	fsc_warn_throws(&r->targets, fsc_session_pairs(r->session));
 	rc = arm_and_wait(r, err);
 	return rc ? rc : finish(r, err);
 }

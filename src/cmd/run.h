@@ -29,9 +29,23 @@ extern const struct fsc_opt fsc_run_opts[];
 void fsc_run_opts_release(struct fsc_run_opts *o);
 
 /* What a command does with a run: it reports, at each interval and at the end. */
+struct fsc_run_facts {
+	struct fsc_session *session;
+	struct fsc_live *live;
+	const struct fsc_targets *targets;
+	const pid_t *pids; /* that are watched; none: all */
+	size_t n_pids;
+};
+
 struct fsc_run_view {
 	const char *doing; /* "counting" */
 	enum fsc_data data;
+	/* After loading, before attaching. Optional, as is tick: every few milliseconds, and when a
+	 * ring fills up. */
+	int (*start)(void *state, const struct fsc_run_facts *facts, struct fsc_err *err);
+	int (*tick)(void *state, struct fsc_sink *sink, struct fsc_err *err);
+	/* Adds to the books what only the view knows. Optional. */
+	void (*books)(void *state, struct fsc_summary *sum);
 	int (*report)(void *state, struct fsc_live *live, struct fsc_sink *sink,
 		      struct fsc_err *err);
 };

@@ -7,6 +7,8 @@
 #include "cmd/keys.h"
 #include "cmd/run.h"
 
+enum { SLOW_STACKS = 4096 };
+
 struct time_opts {
 	struct fsc_keys keys;
 	bool zeros, reverse, histogram, wide, self, off_cpu, raw;
@@ -125,6 +127,11 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 	if (!rc && to->slow)
 		rc = parse_slow(to->slow, &plan->session.slow_ns, err);
 	plan->session.mode = FSC_MODE_TIME;
+	if (to->slow) {
+		plan->session.n_rings = 1;
+		plan->session.stacks = FSC_STACKS_USER | FSC_STACKS_KERNEL;
+		plan->session.max_stacks = SLOW_STACKS;
+	}
 	plan->session.keep = (enum fsc_keep)to->calls_in;
 	plan->session.self = to->self;
 	plan->session.raw = to->raw;

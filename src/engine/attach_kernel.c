@@ -45,43 +45,45 @@ static int link_kprobe(struct fsc_session *s, const struct fsc_target *t, bool r
 	    t->row);
 }
 
-int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret)
+int fsc_attach_fentry(struct fsc_session *s, const struct fsc_btf_func *f, uint32_t row, bool ret)
 {
 	struct fsc_own own = {
 	    .from = ret ? s->skel->progs.own_exit : s->skel->progs.own_entry,
 	    .type = BPF_PROG_TYPE_TRACING,
 	    .attach_type = ret ? BPF_TRACE_FEXIT : BPF_TRACE_FENTRY,
-	    .btf_id = btf_id,
+	    .btf_id = f->id,
+	    .n_args = f->n_args,
 	    .row = row,
 	};
 	int prog;
 
-	if (btf_id <= 0)
+	if (f->id <= 0)
 		return -ENOENT;
 	prog = fsc_own_program(s, &own);
 	return prog < 0 ? prog : fsc_sys_link_tracing(prog);
 }
 
 /* One end of a function on its own, by fentry or by a kprobe. */
-static int link_one(struct fsc_session *s, const struct fsc_target *t, int btf_id, bool ret)
+static int link_one(struct fsc_session *s, const struct fsc_target *t, const struct fsc_btf_func *f,
+		    bool ret)
 {
-	return btf_id > 0 ? fsc_attach_fentry(s, btf_id, t->row, ret) : link_kprobe(s, t, ret);
+	return f ? fsc_attach_fentry(s, f, t->row, ret) : link_kprobe(s, t, ret);
 }
 
 /* Both ends of a function where calls are paired, return first; the links are the session's. A
  * descriptor is never left behind where the second fails. */
-static int link_ends(struct fsc_session *s, size_t i, int btf_id)
+static int link_ends(struct fsc_session *s, size_t i, const struct fsc_btf_func *f)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	FSC_AUTO(fsc_closep) int leave = -1;
 	int fd;
 
 	if (!s->pairs)
-		return link_one(s, t, btf_id, t->ret);
-	leave = link_one(s, t, btf_id, true);
+		return link_one(s, t, f, t->ret);
+	leave = link_one(s, t, f, true);
 	if (leave < 0)
 		return leave;
-	fd = link_one(s, t, btf_id, false);
+	fd = link_one(s, t, f, false);
 	if (fd < 0)
 		return fd;
 	if (fsc_session_keep_link(s, leave, i, NULL)) {
@@ -99,15 +101,17 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	enum fsc_via via = s->opts.via;
-	int fd = -ENOTSUP, id;
+	struct fsc_btf_func f;
+	int fd = -ENOTSUP;
 
 	if ((via == FSC_VIA_BEST || via == FSC_VIA_FENTRY) && t->at_entry && per_row[t->row] == 1) {
-		id = fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr);
-		fd = id > 0 ? link_ends(s, i, id) : -ENOENT;
+		f.id = fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr,
+					  &f.n_args);
+		fd = f.id > 0 ? link_ends(s, i, &f) : -ENOENT;
 		fsc_session_stand(s, FSC_RUNG_FENTRY, fd >= 0);
 	}
 	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {
-		fd = link_ends(s, i, 0);
+		fd = link_ends(s, i, NULL);
 		fsc_session_stand(s, FSC_RUNG_KPROBE, fd >= 0);
 	}
 	if (fd >= 0)

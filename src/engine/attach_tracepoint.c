@@ -73,7 +73,7 @@ static int link_syscalls(struct fsc_session *s, const bool *any, size_t first, s
 static int attach_one(struct fsc_session *s, size_t i, bool *any_syscall, struct fsc_err *err)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
-	bool raw = s->opts.via != FSC_VIA_SINGLE;
+	bool raw = s->opts.via != FSC_VIA_SINGLE && s->opts.mode != FSC_MODE_TRACE;
 	bool table = raw && !s->opts.per_row; /* one link for many system calls */
 	int fd = -ENOENT;
 

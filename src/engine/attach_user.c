@@ -133,7 +133,8 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 		if (end == FSC_END_INSNS)
 			add_exits(&b, i);
 		else
-			fsc_batch_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body, 0);
+			fsc_batch_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body,
+				      t->at_entry ? 0 : FSC_COOKIE_INSIDE);
 	}
 	if (b.n)
 		rc = multi ? fsc_batch_link(&b, 0, b.n, fsc_batch_refuse, err)

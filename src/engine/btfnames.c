@@ -6,6 +6,13 @@
 
 #include <bpf/btf.h>
 
+static uint32_t params(const struct btf *btf, const struct btf_type *func)
+{
+	const struct btf_type *proto = btf__type_by_id(btf, func->type);
+
+	return proto && btf_is_func_proto(proto) ? btf_vlen(proto) : 0;
+}
+
 static void load(struct fsc_btf_names *b)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -18,25 +25,29 @@ static void load(struct fsc_btf_names *b)
 		uint64_t *slot = name ? fsc_map_put(&b->ids, name, strlen(name), NULL) : NULL;
 
 		if (slot)
-			*slot = i;
+			*slot = i | (uint64_t)params(btf, t) << 32;
 	}
 	btf__free(btf);
 }
 
-static int find(const struct fsc_btf_names *b, const char *name)
+static int find(const struct fsc_btf_names *b, const char *name, uint32_t *ret_args)
 {
 	uint64_t *id = fsc_map_get(&b->ids, name, strlen(name));
 
-	return id ? (int)*id : -ENOENT;
+	if (!id)
+		return -ENOENT;
+	*ret_args = (uint32_t)(*id >> 32);
+	return (int)(uint32_t)*id;
 }
 
-int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr)
+int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr,
+		       uint32_t *ret_args)
 {
 	int id;
 
 	if (!b->loaded)
 		load(b);
-	id = find(b, function);
+	id = find(b, function, ret_args);
 	if (id >= 0 || !addr)
 		return id;
 	if (!b->ksyms_read && fsc_ksyms_load(NULL, NULL, NULL, &b->ksyms, NULL))
@@ -44,7 +55,7 @@ int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t a
 	b->ksyms_read = true;
 	for (size_t i = 0; id < 0 && i < b->ksyms.n; i++)
 		if (b->ksyms.syms[i].addr == addr)
-			id = find(b, b->ksyms.syms[i].name);
+			id = find(b, b->ksyms.syms[i].name, ret_args);
 	return id;
 }
 

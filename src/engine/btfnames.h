@@ -16,8 +16,9 @@ struct fsc_btf_names {
 
 /* The type id of a function, or -ENOENT. BTF has one name of each function: where the one asked for
  * is not there, the other names of its address (0: unknown) are tried. Reads the kernel's BTF at
- * the first call. */
-int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr);
+ * the first call. *ret_args is the number of its parameters. */
+int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t addr,
+		       uint32_t *ret_args);
 void fsc_btf_names_release(struct fsc_btf_names *b);
 
 #endif

@@ -79,7 +79,9 @@ static int link_kernel_name(struct fsc_session *s, const char *name, enum fsc_en
 					: s->skel->progs.kprobe_multi_entry),
 		    &k);
 	if (s->on_rung[FSC_RUNG_FENTRY])
-		return fsc_attach_fentry(s, libbpf_find_vmlinux_btf_id(name, BPF_TRACE_FENTRY),
+		return fsc_attach_fentry(s,
+					 &(struct fsc_btf_func){.id = libbpf_find_vmlinux_btf_id(
+								    name, BPF_TRACE_FENTRY)},
 					 s->cfg.calibrate_row, ret);
 	perf = fsc_sys_perf_kprobe(name, 0, 0, ret);
 	if (perf < 0)

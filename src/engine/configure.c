@@ -75,10 +75,20 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_session_opts *o = &s->opts;
 	struct fsc_config *cfg = &s->cfg;
+	bool more;
 
 	cfg->mode = o->mode;
-	cfg->keep =
-	    o->self || o->off_cpu || o->slow_ns || o->raw ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
+	cfg->pairs = s->pairs;
+	cfg->stacks = o->stacks;
+	cfg->weigh = o->weigh;
+	cfg->stack_copy = o->stack_copy;
+	cfg->sample = o->sample;
+	cfg->n_strings = o->n_strings;
+	cfg->string_size = o->string_size;
+	cfg->ring_bytes = fsc_rings_bytes(s);
+	/* The session cookie holds 8 bytes: the start, and nothing more. */
+	more = o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw;
+	cfg->keep = more ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
 	if (cfg->keep < o->keep)
 		cfg->keep = o->keep;
 	cfg->self = o->self;

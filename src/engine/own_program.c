@@ -77,6 +77,7 @@ int fsc_own_program(struct fsc_session *s, const struct fsc_own *own)
 		return -ENOMEM;
 	if (!each_mark(insns, n, FSC_ROW_MARK, put_number, own->row))
 		return -EPROTO;
+	each_mark(insns, n, FSC_ARGS_MARK, put_number, own->n_args);
 	return load(s, own, insns, n);
 }
 

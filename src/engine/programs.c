@@ -17,6 +17,7 @@
 
 enum {
 	MOST_TASKS = 65536,
+	MOST_PIDS = 32768,	/* whose address spaces are kept */
 	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
 				   storage */
 	SLOT_MEMORY = 64 << 20, /* for copies of the measurements, so that CPUs do not share them */
@@ -98,12 +99,15 @@ static void choose_kernel(struct fsc_session *s)
 	want(s->skel->progs.kprobe_session, s->pairs && s->opts.via == FSC_VIA_BEST);
 }
 
+/* Tracing reads the fields of the record, which raw tracepoints do not have. */
 static void choose_tracepoints(struct fsc_session *s)
 {
+	bool raw = s->opts.mode != FSC_MODE_TRACE;
+
 	want(s->skel->progs.tracepoint_entry, true);
-	want(s->skel->progs.own_entry, true);
-	want(s->skel->progs.syscall_enter, true);
-	want(s->skel->progs.syscall_exit, true);
+	want(s->skel->progs.own_entry, raw);
+	want(s->skel->progs.syscall_enter, raw);
+	want(s->skel->progs.syscall_exit, raw);
 }
 
 static void set_attach_types(struct func_snoop_bpf *skel)
@@ -168,6 +172,14 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.next_slot, timed && o->by, 1);
 	make(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
 	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
+	make(s->skel->maps.stacks, o->stacks, o->max_stacks);
+	make(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->stack_copy, o->max_stacks);
+	make(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
+	make(s->skel->maps.rings, o->n_rings, o->n_rings);
+	make(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
+	make(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
+	make(s->skel->maps.ticks, o->mode == FSC_MODE_TRACE && o->sample > 1,
+	     s->cfg.calibrate_row + 1);
 	return 0;
 }
 
@@ -227,6 +239,17 @@ static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
+/* The expressions of trace. */
+static int fill_programs(struct fsc_session *s, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.programs);
+
+	for (uint32_t row = 0; s->opts.programs && row < s->cfg.calibrate_row; row++)
+		if (bpf_map_update_elem(map, &row, &s->opts.programs[row], BPF_ANY))
+			return fsc_err_sys(err, errno, "cannot give the kernel an expression");
+	return 0;
+}
+
 /* The programs for both ends; where the kernel does not take one, two are used instead. */
 static void load_sessions(struct fsc_session *s)
 {
@@ -253,5 +276,9 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 		return fsc_err_sys(err, -rc, "the kernel does not take funcscope's BPF programs");
 	load_sessions(s);
 	rc = map_results(s, err);
-	return rc ? rc : fill_tasks(s, err);
+	if (!rc)
+		rc = fill_tasks(s, err);
+	if (!rc)
+		rc = fill_programs(s, err);
+	return rc ? rc : fsc_rings_open(s, err);
 }

@@ -26,6 +26,11 @@ enum fsc_mode fsc_session_mode(const struct fsc_session *s)
 	return s->opts.mode;
 }
 
+bool fsc_session_pairs(const struct fsc_session *s)
+{
+	return s->pairs;
+}
+
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
 {
 	uint64_t sum = 0;
@@ -100,6 +105,57 @@ int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, d
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.costs), &row, &cost, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot tell the kernel what a probe costs");
 	return 0;
+}
+
+/* ---- stacks ---- */
+
+int fsc_session_stacks(const struct fsc_session *s,
+		       int (*fn)(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums,
+				 void *arg),
+		       void *arg, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.stack_sums), rc = 0;
+	struct fsc_stack_key key, *prev = NULL;
+	struct fsc_stack_sums sums;
+
+	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
+		prev = &key;
+		if (!bpf_map_lookup_elem(map, &key, &sums))
+			rc = fn(&key, &sums, arg);
+	}
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+size_t fsc_session_stack(const struct fsc_session *s, int32_t id, uint64_t *addrs, size_t max)
+{
+	uint64_t all[FSC_STACK_DEPTH] = {0};
+	size_t n = 0;
+
+	if (id < 0 || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.stacks), &id, all))
+		return 0;
+	while (n < FSC_STACK_DEPTH && n < max && all[n]) {
+		addrs[n] = all[n];
+		n++;
+	}
+	return n;
+}
+
+int fsc_session_new_pids(struct fsc_session *s, int (*fn)(pid_t pid, void *arg), void *arg,
+			 struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.seen_pids), rc = 0;
+	uint32_t pid, next, *prev = NULL;
+	uint8_t told = 1, state;
+
+	while (!rc && !bpf_map_get_next_key(map, prev, &next)) {
+		pid = next;
+		prev = &pid;
+		if (bpf_map_lookup_elem(map, &pid, &state) || state)
+			continue;
+		bpf_map_update_elem(map, &pid, &told, BPF_EXIST);
+		rc = fn((pid_t)pid, arg);
+	}
+	return rc ? fsc_err_nomem(err) : 0;
 }
 
 uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)

@@ -85,7 +85,7 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 	s->targets = targets;
 	s->opts = *opts;
 	s->n_cpus = (uint32_t)libbpf_num_possible_cpus();
-	s->pairs = opts->mode == FSC_MODE_TIME;
+	s->pairs = opts->mode == FSC_MODE_TIME || opts->weigh || opts->pairs;
 	s->user_session = s->kernel_session = -1;
 	s->unusable = calloc(fsc_targets_count(targets) + 1, sizeof(*s->unusable));
 	if (!s->unusable)
@@ -244,6 +244,7 @@ void fsc_session_free(struct fsc_session *s)
 		munmap((void *)s->counts, s->counts_size);
 	if (s->slots)
 		munmap((void *)s->slots, s->slots_size);
+	ring_buffer__free(s->rings);
 	func_snoop_bpf__destroy(s->skel);
 	free(s->unusable);
 	fsc_vec_release(&s->links);

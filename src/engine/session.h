@@ -11,7 +11,9 @@
 #include "base/vec.h"
 #include "probe/target.h"
 #include "wire/config.h"
+#include "wire/stack.h"
 #include "wire/time.h"
+#include "wire/trace.h"
 
 /* Which rung of the ladder to stand on. */
 enum fsc_via { FSC_VIA_BEST, FSC_VIA_MULTI, FSC_VIA_FENTRY, FSC_VIA_SINGLE };
@@ -20,9 +22,19 @@ struct fsc_session_opts {
 	enum fsc_mode mode;
 	enum fsc_keep keep; /* the best that may be used */
 	bool self, off_cpu, raw;
-	uint64_t slow_ns;  /* 0: not asked for */
-	uint32_t by;	   /* enum fsc_by */
-	const pid_t *pids; /* only these processes; none: all */
+	uint64_t slow_ns; /* 0: not asked for */
+	uint32_t stacks;  /* enum fsc_stacks_of */
+	uint32_t max_stacks;
+	bool weigh;	     /* stacks by the time spent */
+	uint32_t stack_copy; /* bytes of the user stack to send with each hit; 0: none */
+	bool pairs;	     /* trace: entry and return together */
+	uint32_t sample;     /* trace: one call in so many */
+	uint32_t n_strings, string_size;
+	const struct fsc_trace_prog *programs; /* trace: one per row */
+	const uint32_t *ring_of;	       /* per row; NULL: all in the first */
+	uint32_t n_rings;		       /* 0: no records */
+	uint32_t by;			       /* enum fsc_by */
+	const pid_t *pids;		       /* only these processes; none: all */
 	size_t n_pids;
 	bool follow; /* and the children they fork */
 	const pid_t *tids;
@@ -76,6 +88,8 @@ void fsc_session_free(struct fsc_session *s);
 void fsc_session_freep(struct fsc_session **s);
 
 enum fsc_mode fsc_session_mode(const struct fsc_session *s);
+/* Whether entry and return are probed together. */
+bool fsc_session_pairs(const struct fsc_session *s);
 /* Hits of a row so far. */
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row);
 /* Calls fn for each key kept, with its count so far. */
@@ -92,6 +106,29 @@ int fsc_session_slots(const struct fsc_session *s,
 /* What the probes of a row cost; from now on its hits are looked at. */
 int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, double outer_ns,
 			 struct fsc_err *err);
+/* ---- stacks ---- */
+
+/* Calls fn for each stack counted so far. */
+int fsc_session_stacks(const struct fsc_session *s,
+		       int (*fn)(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums,
+				 void *arg),
+		       void *arg, struct fsc_err *err);
+/* The addresses of a stack by its id, innermost first; how many. */
+size_t fsc_session_stack(const struct fsc_session *s, int32_t id, uint64_t *addrs, size_t max);
+/* Calls fn for each process that has hit a probe and was not told before. */
+int fsc_session_new_pids(struct fsc_session *s, int (*fn)(pid_t pid, void *arg), void *arg,
+			 struct fsc_err *err);
+
+/* ---- records ---- */
+
+/* Readable when a ring fills up; -1 where there are none. */
+int fsc_session_events_fd(const struct fsc_session *s);
+/* Calls fn for each record that is there. fn returns 0 or -errno, which ends it. */
+int fsc_session_drain(struct fsc_session *s, int (*fn)(const void *record, size_t size, void *arg),
+		      void *arg, struct fsc_err *err);
+/* Records of a row that found no room. */
+uint64_t fsc_session_row_lost(const struct fsc_session *s, uint32_t row);
+
 uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which);
 /* Hits the kernel knows it did not run us for. Counted to the last detach. */
 uint64_t fsc_session_missed(const struct fsc_session *s);

@@ -28,6 +28,9 @@ struct fsc_session {
 	struct fsc_vec programs;   /* int: programs that belong to one place */
 	struct fsc_vec refused;	   /* struct fsc_refused */
 	size_t on_rung[FSC_RUNG_MAX];
+	struct ring_buffer *rings; /* NULL: none */
+	int (*record_fn)(const void *record, size_t size, void *arg);
+	void *record_arg;
 	uint64_t missed;     /* of links that are gone */
 	int64_t resumed_row; /* only this row is being attached, again; -1: all */
 };
@@ -57,6 +60,10 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
 
+/* The rings, once the programs are loaded. */
+int fsc_rings_open(struct fsc_session *s, struct fsc_err *err);
+uint32_t fsc_rings_bytes(const struct fsc_session *s);
+
 /* One per class of place: attach_user.c, attach_kernel.c, attach_tracepoint.c. */
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err);
@@ -69,16 +76,20 @@ struct fsc_own {
 	const struct bpf_program *from;
 	enum bpf_prog_type type;
 	int attach_type, btf_id;
-	uint32_t row;
+	uint32_t row, n_args;
 };
 /* The prepared instructions loaded for one place; a descriptor the session owns, or -errno. */
 int fsc_own_program(struct fsc_session *s, const struct fsc_own *own);
 /* The same for a session, with the kernel functions a session calls; -ENOENT where the kernel lacks
  * them. */
 int fsc_own_session(struct fsc_session *s, const struct bpf_program *from, int attach_type);
-/* An fentry or fexit link on one kernel function by its BTF id; a descriptor the caller owns, or
- * -errno. */
-int fsc_attach_fentry(struct fsc_session *s, int btf_id, uint32_t row, bool ret);
+/* A kernel function in BTF. */
+struct fsc_btf_func {
+	int id;
+	uint32_t n_args;
+};
+/* An fentry or fexit link on one kernel function; a descriptor the caller owns, or -errno. */
+int fsc_attach_fentry(struct fsc_session *s, const struct fsc_btf_func *f, uint32_t row, bool ret);
 /* Whether the probe of a place goes onto its 5-byte nop. */
 bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t);
 /* Puts a descriptor into a list that owns it; closes it where memory is out. */

@@ -51,18 +51,21 @@ struct fsc_refusal {
 /* The books. seen = kept + the sum of lost. */
 struct fsc_summary {
 	uint64_t seen, kept;
-	struct fsc_named lost[8]; /* ended by a NULL name */
-	uint64_t missed;	  /* hits the kernel itself did not deliver */
-	uint64_t unfollowed;	  /* children that could not be followed */
-	bool timed;		  /* seen are entries, kept are calls that returned */
-	uint64_t unmatched;	  /* returns without an entry: calls begun before the probes */
-	size_t functions;	  /* that matched: attached or refused */
-	size_t attached;	  /* functions with at least one probe that took */
-	size_t places;		  /* probes that took */
-	size_t shifted;		  /* of these, moved behind a 5-byte nop */
+	struct fsc_named lost[12]; /* ended by a NULL name */
+	uint64_t missed;	   /* hits the kernel itself did not deliver */
+	uint64_t unfollowed;	   /* children that could not be followed */
+	bool timed;		   /* seen are entries, kept are calls that returned */
+	uint64_t unmatched;	   /* returns without an entry: calls begun before the probes */
+	size_t functions;	   /* that matched: attached or refused */
+	size_t attached;	   /* functions with at least one probe that took */
+	size_t places;		   /* probes that took */
+	size_t shifted;		   /* of these, moved behind a 5-byte nop */
 	const struct fsc_refusal *refused;
 	size_t n_refused;
-	const struct fsc_func *funcs; /* all that have a probe; some may be sampled */
+	bool frames_known;		 /* stacks were taken: */
+	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
+	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */
+	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */
 	size_t n_funcs;
 	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
 	double duration_s;

@@ -202,6 +202,14 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_number(b, "missed", sum->missed);
 	if (sum->timed)
 		add_number(b, "unmatched_returns", sum->unmatched);
+	if (sum->frames_known) {
+		add_number(b, "frames", sum->frames);
+		add_number(b, "unknown_frames", sum->unknown_frames);
+	}
+	if (sum->filtered)
+		add_number(b, "filtered", sum->filtered);
+	if (sum->sampled_out)
+		add_number(b, "sampled_out", sum->sampled_out);
 	add_number(b, "unfollowed", sum->unfollowed);
 	add_number(b, "functions", sum->functions);
 	add_number(b, "attached", sum->attached);

@@ -194,6 +194,14 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	if (sum->unfollowed)
 		fsc_buf_printf(b, "; children not followed %llu",
 			       (unsigned long long)sum->unfollowed);
+	if (sum->frames_known)
+		fsc_buf_printf(b, "; frames without a name %llu of %llu",
+			       (unsigned long long)sum->unknown_frames,
+			       (unsigned long long)sum->frames);
+	if (sum->filtered)
+		fsc_buf_printf(b, "; filtered out %llu", (unsigned long long)sum->filtered);
+	if (sum->sampled_out)
+		fsc_buf_printf(b, "; sampled out %llu", (unsigned long long)sum->sampled_out);
 	fsc_buf_printf(b, "\n%zu function%s: %zu attached", sum->functions,
 		       sum->functions == 1 ? "" : "s", sum->attached);
 	if (sum->places != sum->attached)

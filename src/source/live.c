@@ -77,6 +77,17 @@ void fsc_live_freep(struct fsc_live **l)
 	fsc_live_free(*l);
 }
 
+struct fsc_session *fsc_live_session(const struct fsc_live *l)
+{
+	return l->session;
+}
+
+const struct fsc_func *fsc_live_funcs(const struct fsc_live *l, size_t *ret_n)
+{
+	*ret_n = l->targets->rows.n;
+	return l->funcs;
+}
+
 bool fsc_live_all_user(const struct fsc_live *l)
 {
 	for (size_t i = 0; i < fsc_targets_count(l->targets); i++)
@@ -368,37 +379,65 @@ static size_t count_attached(const struct fsc_live *l)
 	return n;
 }
 
-/* What was seen and not kept, by name. Of timed calls, those that nothing else explains have not
+enum {
+	COUNT = 1 << FSC_MODE_COUNT,
+	TIME = 1 << FSC_MODE_TIME,
+	STACK = 1 << FSC_MODE_STACK,
+	TRACE = 1 << FSC_MODE_TRACE
+};
+
+/* What was seen and not kept, by name. Of paired calls, those that nothing else explains have not
  * returned: they were still running at the end, were left by longjmp() or an exception, or lie
  * deeper than the kernel keeps returns. */
-static void add_losses(const struct fsc_live *l, struct fsc_summary *s)
+static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 {
 	static const struct {
 		enum fsc_loss which;
 		const char *name;
-		bool timed, counted;
+		unsigned modes;
 	} all[] = {
-	    {FSC_LOSS_KEYS_FULL, "keys_full", true, true},
-	    {FSC_LOSS_KEYS_BUSY, "keys_busy", false, true},
-	    {FSC_LOSS_TOO_DEEP, "too_deep", true, false},
-	    {FSC_LOSS_NO_THREAD, "no_thread", true, false},
+	    {FSC_LOSS_KEYS_FULL, "keys_full", COUNT | TIME | STACK},
+	    {FSC_LOSS_KEYS_BUSY, "keys_busy", COUNT},
+	    {FSC_LOSS_STACK_FULL, "stack_full", STACK},
+	    {FSC_LOSS_STACK_COLLIDED, "stack_collided", STACK},
+	    {FSC_LOSS_RING_FULL, "ring_full", STACK | TRACE},
+	    {FSC_LOSS_UNREADABLE, "unreadable", TRACE},
+	    {FSC_LOSS_TOO_DEEP, "too_deep", TIME | STACK | TRACE},
+	    {FSC_LOSS_NO_THREAD, "no_thread", TIME | STACK | TRACE},
 	};
-	bool timed = fsc_session_mode(l->session) == FSC_MODE_TIME;
-	uint64_t rest = s->seen - s->kept;
+	unsigned mode = 1u << fsc_session_mode(l->session);
+	uint64_t sum = 0;
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		uint64_t lost = fsc_session_loss(l->session, all[i].which);
-
-		if (!(timed ? all[i].timed : all[i].counted))
+		if (!(mode & all[i].modes))
 			continue;
-		s->lost[n++] = (struct fsc_named){all[i].name, lost};
-		rest -= lost < rest ? lost : rest;
+		s->lost[n] =
+		    (struct fsc_named){all[i].name, fsc_session_loss(l->session, all[i].which)};
+		sum += s->lost[n++].n;
 	}
-	if (timed)
-		s->lost[n] = (struct fsc_named){"unreturned", rest};
-	s->timed = timed;
+	return sum;
+}
+
+static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
+{
+	uint64_t lost = add_losses(l, s), rest;
+	enum fsc_mode mode = fsc_session_mode(l->session);
+	size_t n = 0;
+
+	s->kept = mode == FSC_MODE_STACK || mode == FSC_MODE_TRACE
+		      ? s->seen - (lost < s->seen ? lost : s->seen)
+		      : count_kept(l, s->seen, err);
+	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
+	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
+	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
+	if (mode != FSC_MODE_TIME)
+		return;
+	rest = s->seen - s->kept;
+	while (s->lost[n].name)
+		n++;
+	s->lost[n] = (struct fsc_named){"unreturned", rest - (lost < rest ? lost : rest)};
 }
 
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
@@ -414,8 +453,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 		return rc;
 	for (size_t i = 0; i < l->targets->rows.n; i++)
 		s.seen += fsc_session_seen(l->session, (uint32_t)i);
-	s.kept = count_kept(l, s.seen, err);
-	add_losses(l, &s);
+	close_books(l, &s, err);
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);

@@ -17,6 +17,8 @@ void fsc_live_freep(struct fsc_live **l);
 
 /* Whether every place is in user space: their cost can be measured before they are attached. */
 bool fsc_live_all_user(const struct fsc_live *l);
+struct fsc_session *fsc_live_session(const struct fsc_live *l);
+const struct fsc_func *fsc_live_funcs(const struct fsc_live *l, size_t *ret_n);
 /* Measures what a hit costs, for each class of place in use. A failure is remembered and shows in
  * the summary as unknown cost. */
 void fsc_live_calibrate(struct fsc_live *l);

@@ -37,6 +37,9 @@ enum fsc_keep {
 	FSC_KEEP_HASH,	  /* the same in a map by thread number */
 };
 
+/* Which stacks are taken. */
+enum fsc_stacks_of { FSC_STACKS_KERNEL = 1 << 0, FSC_STACKS_USER = 1 << 1 };
+
 struct fsc_config {
 	__u32 mode;	     /* enum fsc_mode */
 	__u32 keep;	     /* enum fsc_keep */
@@ -52,12 +55,19 @@ struct fsc_config {
 	__u32
 	    self_tgid; /* our own process: only its hits of calibrate_row count; 0: not looked at */
 	char comm[FSC_COMM_LEN];
-	__u32 slots;	     /* places for what is measured, of one stripe */
-	__u32 stripes;	     /* copies of them: CPU n uses copy n % stripes */
-	__u32 self, off_cpu; /* bool */
-	__u64 slow_ns;	     /* 0: not asked for */
+	__u32 slots;		      /* places for what is measured, of one stripe */
+	__u32 stripes;		      /* copies of them: CPU n uses copy n % stripes */
+	__u32 self, off_cpu;	      /* bool */
+	__u64 slow_ns;		      /* 0: not asked for */
+	__u32 stacks;		      /* enum fsc_stacks_of */
+	__u32 weigh;		      /* stacks by the time spent, too */
+	__u32 pairs;		      /* entry and return are probed together */
+	__u32 sample;		      /* one call in so many; 0 or 1: all */
+	__u32 n_strings, string_size; /* of a record */
+	__u32 stack_copy;	      /* bytes of the stack to send with each hit; 0: none */
+	__u32 ring_bytes;	      /* of each ring */
 };
-_Static_assert(sizeof(struct fsc_config) == 104, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 136, "wire layout changed");
 
 /* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
 struct fsc_count_key {
@@ -82,6 +92,8 @@ _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
  * bpf_session_cookie(). */
 #define FSC_IS_RETURN_MARK 0x5eed5eed0badca01
 #define FSC_COOKIE_MARK	   0x5eed5eed0badca02
+/* The number of arguments of the function. */
+#define FSC_ARGS_MARK 0x5eed5eed0badca03
 
 /* Named losses. A hit is counted once per row when seen, and once here if its key could not be
  * kept. */
@@ -94,7 +106,12 @@ enum fsc_loss {
 	FSC_LOSS_NO_THREAD,  /* no memory for the thread's calls */
 	FSC_LOSS_UNMATCHED,  /* a return whose entry was not seen: no hit either */
 	FSC_LOSS_UNWATCHED,  /* a thread whose rests could not be noted: no hit either */
-	FSC_LOSS_RING_FULL,  /* an event that nobody had read in time */
+	FSC_LOSS_RING_FULL,  /* a record that found no room: nobody had read the others in time */
+	FSC_LOSS_STACK_FULL, /* no room for another stack: --max-stacks */
+	FSC_LOSS_STACK_COLLIDED, /* the stack's place is taken by another one */
+	FSC_LOSS_UNREADABLE,	 /* a predicate whose memory could not be read */
+	FSC_LOSS_FILTERED,	 /* not seen: the predicate said no */
+	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in so many */
 	FSC_LOSS_MAX,
 };
 

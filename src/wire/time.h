@@ -62,5 +62,7 @@ _Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 96, "wire layout c
  * a jump inside the function. */
 #define FSC_COOKIE_AT_RETURN (1ull << 32)
 #define FSC_COOKIE_PERHAPS   (1ull << 33)
+/* And of an entry: the probe sits inside the function, not at its start. */
+#define FSC_COOKIE_INSIDE (1ull << 34)
 
 #endif

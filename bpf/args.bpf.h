@@ -1,0 +1,89 @@
+/* Arguments and return values, wherever a program type has them. */
+#ifndef FSC_BPF_ARGS_H
+#define FSC_BPF_ARGS_H
+
+#include "calls.bpf.h"
+
+#define FSC_ARGS 6
+
+/* Of a function just entered, by the calling convention. */
+static __always_inline void regs_args(const struct pt_regs *ctx, __u64 *args)
+{
+#if defined(__TARGET_ARCH_x86)
+	args[0] = ctx->rdi;
+	args[1] = ctx->rsi;
+	args[2] = ctx->rdx;
+	args[3] = ctx->rcx;
+	args[4] = ctx->r8;
+	args[5] = ctx->r9;
+#else
+	args[0] = PT_REGS_PARM1(ctx);
+	args[1] = PT_REGS_PARM2(ctx);
+	args[2] = PT_REGS_PARM3(ctx);
+	args[3] = PT_REGS_PARM4(ctx);
+	args[4] = PT_REGS_PARM5(ctx);
+	args[5] = ((const struct user_pt_regs *)ctx)->regs[5];
+#endif
+}
+
+/* fentry has them one after the other, as many as the function takes; the verifier refuses a look
+ * behind the last, so their number stands in the instructions. */
+static __always_inline void own_args(const struct call *c, __u64 *args)
+{
+	const __u64 *all = c->ctx;
+
+	if (c->n_args > 0)
+		args[0] = all[0];
+	if (c->n_args > 1)
+		args[1] = all[1];
+	if (c->n_args > 2)
+		args[2] = all[2];
+	if (c->n_args > 3)
+		args[3] = all[3];
+	if (c->n_args > 4)
+		args[4] = all[4];
+	if (c->n_args > 5)
+		args[5] = all[5];
+}
+
+static __always_inline void call_args(const struct call *c, __u64 *args)
+{
+	if (c->own)
+		own_args(c, args);
+	else if (c->regs)
+		regs_args(c->ctx, args);
+}
+
+/* What fexit has behind the arguments. */
+static __always_inline __u64 own_ret(const struct call *c)
+{
+	const __u64 *all = c->ctx;
+
+	switch (c->n_args) {
+	case 0:
+		return all[0];
+	case 1:
+		return all[1];
+	case 2:
+		return all[2];
+	case 3:
+		return all[3];
+	case 4:
+		return all[4];
+	case 5:
+		return all[5];
+	case 6:
+		return all[6];
+	default:
+		return 0;
+	}
+}
+
+static __always_inline __u64 call_ret(const struct call *c)
+{
+	if (c->own)
+		return own_ret(c);
+	return c->regs ? PT_REGS_RC((struct pt_regs *)c->ctx) : 0;
+}
+
+#endif

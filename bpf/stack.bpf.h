@@ -1,0 +1,250 @@
+/* Stacks: where a function is called from, counted or weighed by the time spent in it. */
+#ifndef FSC_BPF_STACK_H
+#define FSC_BPF_STACK_H
+
+#include "args.bpf.h"
+#include "rings.bpf.h"
+#include "wire/stack.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
+} stacks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct fsc_stack_key);
+	__type(value, struct fsc_stack_sums);
+} stack_sums SEC(".maps");
+
+/* Processes whose stacks were taken: 0, user space has not looked at them yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} seen_pids SEC(".maps");
+
+static __always_inline void note_pid(__u32 pid)
+{
+	__u8 not_told = 0;
+
+	if (!bpf_map_lookup_elem(&seen_pids, &pid))
+		bpf_map_update_elem(&seen_pids, &pid, &not_told, BPF_NOEXIST);
+}
+
+enum { NO_STACK = -1, LOST_STACK = -2 };
+
+/* A stack's id; NO_STACK where there is none (a kernel thread has no user stack). */
+static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
+{
+	long id = bpf_get_stackid(c->ctx, &stacks, flags);
+
+	if (id >= 0)
+		return id;
+	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */)
+		return NO_STACK;
+	if (c->row != cfg.calibrate_row)
+		lose(id == -17 ? FSC_LOSS_STACK_COLLIDED : FSC_LOSS_STACK_FULL);
+	return LOST_STACK;
+}
+
+/* Where a user function that has just been entered returns to. The kernel walks frame pointers, and
+ * at the entry that of the caller is still set: it would leave the caller out. */
+static __always_inline __u64 caller_of(const struct call *c)
+{
+	struct pt_regs *ctx = c->ctx;
+	__u64 caller = 0;
+
+	if (!c->regs || !c->at_entry)
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	if (PT_REGS_SP(ctx) >> 63)
+		return 0; /* a kernel function */
+	bpf_probe_read_user(&caller, sizeof(caller), (void *)PT_REGS_SP(ctx));
+#else
+	if (PT_REGS_IP(ctx) >> 63)
+		return 0;
+	caller = ((const struct user_pt_regs *)ctx)->regs[30];
+#endif
+	return caller;
+}
+
+/* False where a stack was lost: one loss per hit. */
+static __always_inline bool fill_stack_key(const struct call *c, struct fsc_stack_key *key)
+{
+	key->row = c->row;
+	key->pid = pid_tgid() >> 32;
+	key->kernel = key->user = NO_STACK;
+	bpf_get_current_comm(key->comm, sizeof(key->comm));
+	if (cfg.stacks & FSC_STACKS_KERNEL)
+		key->kernel = take_stack(c, 0);
+	if (key->kernel == LOST_STACK)
+		return false;
+	if (cfg.stacks & FSC_STACKS_USER) {
+		note_pid(key->pid);
+		key->user = take_stack(c, BPF_F_USER_STACK);
+		key->caller = caller_of(c);
+	}
+	return key->user != LOST_STACK;
+}
+
+static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 time_ns)
+{
+	struct fsc_stack_sums first = {.calls = 1, .time_ns = time_ns}, *sums;
+
+	sums = bpf_map_lookup_elem(&stack_sums, key);
+	if (!sums) {
+		if (!bpf_map_update_elem(&stack_sums, key, &first, BPF_NOEXIST))
+			return;
+		/* Another CPU may have made the key in between. */
+		sums = bpf_map_lookup_elem(&stack_sums, key);
+	}
+	if (!sums) {
+		lose(FSC_LOSS_KEYS_FULL);
+		return;
+	}
+	__sync_fetch_and_add(&sums->calls, 1);
+	if (time_ns)
+		__sync_fetch_and_add(&sums->time_ns, time_ns);
+}
+
+/* ---- unwinding by debug information: the stack itself travels ---- */
+
+static __always_inline void copy_regs(const struct call *c, struct fsc_rec_stack *rec)
+{
+	const void *regs = c->ctx;
+
+	if (!c->user)
+		regs = (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_kernel(rec->regs, 21 * 8, regs);
+#else
+	bpf_probe_read_kernel(rec->regs, 34 * 8, regs);
+#endif
+}
+
+static __always_inline __u64 sp_of(const struct fsc_rec_stack *rec)
+{
+#if defined(__TARGET_ARCH_x86)
+	return rec->regs[19];
+#else
+	return rec->regs[31];
+#endif
+}
+
+/* As much of the stack as there is: it may end sooner than the room. */
+static __always_inline void copy_stack(struct fsc_rec_stack *rec)
+{
+	void *sp = (void *)sp_of(rec);
+
+	rec->size = cfg.stack_copy;
+	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy, sp))
+		return;
+	rec->size = cfg.stack_copy / 4;
+	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy / 4, sp))
+		return;
+	rec->size = cfg.stack_copy / 16;
+	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy / 16, sp))
+		return;
+	rec->size = cfg.stack_copy / 64;
+	if (bpf_probe_read_user(rec->stack, cfg.stack_copy / 64, sp))
+		rec->size = 0;
+}
+
+static __always_inline int send_stack(const struct call *c)
+{
+	struct fsc_rec_stack *rec;
+	__s32 kernel = NO_STACK;
+	void *ring;
+
+	if (cfg.stacks & FSC_STACKS_KERNEL)
+		kernel = take_stack(c, 0);
+	if (kernel == LOST_STACK)
+		return 0;
+	rec = ring_reserve(c->row, sizeof(*rec) + cfg.stack_copy, &ring);
+	if (!rec)
+		return 0;
+	rec->row = c->row;
+	rec->pid = pid_tgid() >> 32;
+	rec->kernel = kernel;
+	note_pid(rec->pid);
+	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
+	copy_regs(c, rec);
+	copy_stack(rec);
+	ring_submit(ring, rec);
+	return 0;
+}
+
+/* ---- hits ---- */
+
+static __always_inline int stack_hit(const struct call *c)
+{
+	struct fsc_stack_key key = {};
+
+	if (!accepts(c->row))
+		return 0;
+	count_seen(c->row);
+	if (cfg.stack_copy && c->row != cfg.calibrate_row)
+		return send_stack(c);
+	if (fill_stack_key(c, &key) && c->row != cfg.calibrate_row)
+		add_stack(&key, 0);
+	return 0;
+}
+
+/* With a weight the stack is taken at the entry, and counts when the time is known. */
+static __always_inline int stack_entry(const struct call *c)
+{
+	struct fsc_stack_key key = {};
+	struct fsc_frame_open *f;
+	struct fsc_thread *t;
+
+	if (!accepts(c->row))
+		return 1;
+	count_seen(c->row);
+	if (!fill_stack_key(c, &key))
+		return 1;
+	t = thread(true);
+	if (!t) {
+		lose(FSC_LOSS_NO_THREAD);
+		return 1;
+	}
+	f = call_open(t, c);
+	if (!f)
+		return 1;
+	f->args[0] = (__u32)key.kernel;
+	f->args[1] = (__u32)key.user;
+	f->args[2] = key.caller;
+	f->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline int stack_exit(const struct call *c)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct fsc_stack_key key = {};
+	struct fsc_frame_open *f;
+	struct fsc_thread *me;
+
+	if (!accepts(c->row))
+		return 0;
+	me = thread(false);
+	f = me ? call_close(me, c) : NULL;
+	if (!f)
+		return 0;
+	key.row = c->row;
+	key.pid = pid_tgid() >> 32;
+	key.kernel = (__s32)f->args[0];
+	key.user = (__s32)f->args[1];
+	key.caller = f->args[2];
+	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	if (c->row != cfg.calibrate_row)
+		add_stack(&key, now - f->start);
+	thread_rest(me);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,213 @@
+/* Tracing: one record for a call that the predicate lets through, or one at its entry and one at
+ * its return. Slow calls of `time` are the same records without values. */
+#ifndef FSC_BPF_TRACE_H
+#define FSC_BPF_TRACE_H
+
+#include "stack.bpf.h"
+
+#include "expr.bpf.h"
+
+/* One program per row. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_trace_prog);
+} programs SEC(".maps");
+
+/* Hits of a row, to take one in so many. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} ticks SEC(".maps");
+
+static __always_inline bool sampled_out(__u32 row)
+{
+	__u64 *n;
+
+	if (cfg.sample < 2 || row == cfg.calibrate_row)
+		return false;
+	n = bpf_map_lookup_elem(&ticks, &row);
+	if (!n || __sync_fetch_and_add(n, 1) % cfg.sample == 0)
+		return false;
+	lose(FSC_LOSS_SAMPLED_OUT);
+	return true;
+}
+
+/* What every record says. */
+static __always_inline void fill_record(const struct call *c, struct fsc_rec_call *rec, __u16 event)
+{
+	__u64 id = pid_tgid(), user = bpf_get_current_uid_gid();
+
+	rec->time_ns = bpf_ktime_get_ns();
+	rec->entry_ns = rec->duration_ns = rec->ret = rec->ip = 0;
+	rec->row = c->row;
+	rec->prog = rec->depth = rec->flags = 0;
+	rec->pid = id >> 32;
+	rec->tid = (__u32)id;
+	rec->cpu = bpf_get_smp_processor_id();
+	rec->uid = (__u32)user;
+	rec->gid = user >> 32;
+	rec->event = event;
+	rec->kstack = cfg.stacks & FSC_STACKS_KERNEL ? take_stack(c, 0) : NO_STACK;
+	rec->ustack = NO_STACK;
+	if (cfg.stacks & FSC_STACKS_USER) {
+		note_pid(rec->pid);
+		rec->ustack = take_stack(c, BPF_F_USER_STACK);
+		rec->ip = caller_of(c);
+	}
+	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
+}
+
+/* A record without values: a return, or a slow call. f: the call as it began. */
+static __always_inline void send_return(const struct call *c, const struct fsc_frame_open *f,
+					__u64 duration_ns, __u16 event)
+{
+	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
+	struct fsc_rec_call *rec;
+	void *ring;
+
+	rec = ring_reserve(c->row, size, &ring);
+	if (!rec)
+		return;
+	fill_record(c, rec, event);
+	rec->entry_ns = f->start;
+	rec->duration_ns = duration_ns;
+	rec->ret = call_ret(c);
+	rec->n_values = 0;
+	rec->string_size = cfg.string_size;
+	rec->unreadable = 0;
+#pragma unroll
+	for (int i = 0; i < FSC_TRACE_ARGS; i++)
+		rec->args[i] = f->args[i];
+	ring_submit(ring, rec);
+}
+
+static __always_inline void send_values(const struct call *c, const struct fsc_eval *e, __u16 event,
+					__u64 entry_ns)
+{
+	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
+	struct fsc_rec_call *rec;
+	void *ring;
+
+	rec = ring_reserve(c->row, size, &ring);
+	if (!rec)
+		return;
+	fill_record(c, rec, event);
+	rec->entry_ns = entry_ns ? entry_ns : rec->time_ns;
+	rec->duration_ns = e->duration_ns;
+	rec->ret = e->retval;
+#pragma unroll
+	for (int i = 0; i < FSC_TRACE_ARGS; i++)
+		rec->args[i] = e->args[i];
+	fsc_eval_store(e, rec, cfg.n_strings, cfg.string_size);
+	ring_submit(ring, rec);
+}
+
+/* Whether the call is to be shown; a predicate that could not be read is a loss of a hit seen. */
+static __always_inline bool passes(__u32 row, struct fsc_eval *e)
+{
+	int verdict = fsc_eval_run(e);
+
+	if (verdict == FSC_EVAL_NO) {
+		lose(FSC_LOSS_FILTERED);
+		return false;
+	}
+	count_seen(row);
+	if (verdict == FSC_EVAL_YES)
+		return true;
+	lose(FSC_LOSS_UNREADABLE);
+	return false;
+}
+
+/* A hit on its own: at entry, or at return where the spec says so. */
+static __always_inline int trace_hit(const struct call *c)
+{
+	struct fsc_eval e = {.ctx = c->ctx};
+	__u32 row = c->row;
+
+	if (!accepts(row) || sampled_out(row))
+		return 0;
+	e.prog = bpf_map_lookup_elem(&programs, &row);
+	if (!e.prog)
+		return 0;
+	e.pid_tgid = pid_tgid();
+	if (c->before)
+		call_args(c, e.args);
+	else
+		e.retval = call_ret(c);
+	if (passes(row, &e) && row != cfg.calibrate_row)
+		send_values(c, &e, c->before ? FSC_CALL_ENTRY : FSC_CALL_RETURN, 0);
+	return 0;
+}
+
+/* Evaluated at the entry unless what the function returns, or how long it takes, is asked for. */
+static __always_inline bool waits(const struct fsc_trace_prog *prog)
+{
+	return prog->needs & (FSC_NEED_RETVAL | FSC_NEED_DURATION);
+}
+
+static __always_inline int trace_entry(const struct call *c)
+{
+	struct fsc_eval e = {.ctx = c->ctx};
+	struct fsc_frame_open *f;
+	struct fsc_thread *t;
+	__u32 row = c->row;
+
+	if (!accepts(row) || sampled_out(row))
+		return 1;
+	e.prog = bpf_map_lookup_elem(&programs, &row);
+	if (!e.prog)
+		return 1;
+	e.pid_tgid = pid_tgid();
+	call_args(c, e.args);
+	if (!waits(e.prog) && !passes(row, &e))
+		return 1;
+	t = thread(true);
+	f = t ? call_open(t, c) : NULL;
+	if (!f)
+		return 1;
+#pragma unroll
+	for (int i = 0; i < FSC_TRACE_ARGS; i++)
+		f->args[i] = e.args[i];
+	f->start = bpf_ktime_get_ns();
+	if (!waits(e.prog) && row != cfg.calibrate_row)
+		send_values(c, &e, FSC_CALL_ENTRY, f->start);
+	return 0;
+}
+
+static __always_inline int trace_exit(const struct call *c)
+{
+	__u64 now = bpf_ktime_get_ns();
+	struct fsc_eval e = {.ctx = c->ctx};
+	struct fsc_frame_open *f;
+	struct fsc_thread *me;
+	__u32 row = c->row;
+
+	if (!accepts(row))
+		return 0;
+	e.prog = bpf_map_lookup_elem(&programs, &row);
+	me = thread(false);
+	f = e.prog && me ? call_close(me, c) : NULL;
+	if (!f)
+		return 0;
+	if (!waits(e.prog)) {
+		if (row != cfg.calibrate_row)
+			send_return(c, f, now - f->start, FSC_CALL_RETURN);
+	} else {
+		e.pid_tgid = pid_tgid();
+		e.retval = call_ret(c);
+		e.duration_ns = now - f->start;
+#pragma unroll
+		for (int i = 0; i < FSC_TRACE_ARGS; i++)
+			e.args[i] = f->args[i];
+		if (passes(row, &e) && row != cfg.calibrate_row)
+			send_values(c, &e, FSC_CALL_BOTH, f->start);
+	}
+	thread_rest(me);
+	return 0;
+}
+
+#endif

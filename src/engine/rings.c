@@ -1,0 +1,100 @@
+/* The rings that records come by: made after the programs are loaded, one per probe the user named,
+ * read by libbpf. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "engine/session_priv.h"
+#include "func_snoop.skel.h"
+
+enum { MEMORY = 32 << 20, LEAST = 256 << 10, MOST = 8 << 20 };
+
+/* As bpf/rings.bpf.h has it. */
+struct ring_row {
+	uint32_t ring, pad;
+	uint64_t lost;
+};
+
+uint32_t fsc_rings_bytes(const struct fsc_session *s)
+{
+	uint32_t bytes = MOST;
+
+	while (bytes > LEAST && (uint64_t)bytes * s->opts.n_rings > MEMORY)
+		bytes /= 2;
+	return bytes;
+}
+
+static int on_record(void *arg, void *record, size_t size)
+{
+	struct fsc_session *s = arg;
+
+	return s->record_fn(record, size, s->record_arg);
+}
+
+static int add_ring(struct fsc_session *s, uint32_t i, struct fsc_err *err)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_ring", 0, 0, s->cfg.ring_bytes, NULL);
+	int rc;
+
+	if (fd < 0)
+		return fsc_err_sys(err, errno, "cannot make a ring buffer of %u bytes",
+				   s->cfg.ring_bytes);
+	rc = fsc_session_keep(&s->programs, fd, err);
+	if (rc)
+		return rc;
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &i, &fd, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot put a ring buffer in its place");
+	if (!s->rings) {
+		s->rings = ring_buffer__new(fd, on_record, s, NULL);
+		return s->rings ? 0 : fsc_err_sys(err, errno, "cannot read a ring buffer");
+	}
+	rc = ring_buffer__add(s->rings, fd, on_record, s);
+	return rc ? fsc_err_sys(err, -rc, "cannot read a ring buffer") : 0;
+}
+
+int fsc_rings_open(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; !rc && i < s->opts.n_rings; i++)
+		rc = add_ring(s, i, err);
+	for (uint32_t row = 0; !rc && s->opts.ring_of && row < s->cfg.calibrate_row; row++) {
+		struct ring_row r = {.ring = s->opts.ring_of[row]};
+
+		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r, BPF_ANY))
+			rc = fsc_err_sys(err, errno, "cannot give a function its ring buffer");
+	}
+	return rc;
+}
+
+int fsc_session_events_fd(const struct fsc_session *s)
+{
+	return s->rings ? ring_buffer__epoll_fd(s->rings) : -1;
+}
+
+int fsc_session_drain(struct fsc_session *s, int (*fn)(const void *record, size_t size, void *arg),
+		      void *arg, struct fsc_err *err)
+{
+	int n;
+
+	if (!s->rings)
+		return 0;
+	s->record_fn = fn;
+	s->record_arg = arg;
+	n = ring_buffer__consume(s->rings);
+	if (n == -ENOMEM)
+		return fsc_err_nomem(err);
+	return n < 0 ? fsc_err_sys(err, -n, "cannot read the records of calls") : 0;
+}
+
+uint64_t fsc_session_row_lost(const struct fsc_session *s, uint32_t row)
+{
+	struct ring_row r = {0};
+
+	if (s->rings)
+		bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r);
+	return r.lost;
+}

@@ -1,0 +1,190 @@
+/* Address spaces fed by perf's records and /proc, and a symbolizer over them. */
+#include "source/namer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "engine/mmaps.h"
+#include "sym/symbolize.h"
+
+struct fsc_namer {
+	struct fsc_session *session;
+	struct fsc_mmaps *mmaps; /* NULL: only /proc */
+	struct fsc_spaces *spaces;
+	struct fsc_symbolizer *symbolizer;
+};
+
+void fsc_namer_free(struct fsc_namer *n)
+{
+	if (!n)
+		return;
+	fsc_symbolizer_free(n->symbolizer);
+	fsc_spaces_free(n->spaces);
+	fsc_mmaps_free(n->mmaps);
+	free(n);
+}
+
+static void fsc_namer_freep(struct fsc_namer **n)
+{
+	fsc_namer_free(*n);
+}
+
+/* A process that is gone, or that we may not look at, has no names; that is no failure. */
+static int look_at(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
+{
+	int rc = fsc_spaces_read(n->spaces, pid, err);
+
+	if (!rc)
+		rc = fsc_spaces_hold(n->spaces, pid, err);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+int fsc_namer_new(struct fsc_session *session, const pid_t *pids, size_t n_pids, bool inlined,
+		  struct fsc_namer **ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_namer_freep) struct fsc_namer *n = calloc(1, sizeof(*n));
+	struct fsc_symbolizer_opts opts = {.dwarf = inlined};
+	struct fsc_err why = {0};
+	int rc;
+
+	if (!n)
+		return fsc_err_nomem(err);
+	n->session = session;
+	rc = fsc_spaces_new(0, &n->spaces, err);
+	if (!rc)
+		rc = fsc_symbolizer_new(n->spaces, &opts, &n->symbolizer, err);
+	if (rc)
+		return rc;
+	if (fsc_mmaps_open(&n->mmaps, &why))
+		fsc_log(FSC_LOG_DEBUG, "%s; processes that end soon stay without names", why.msg);
+	for (size_t i = 0; !rc && i < n_pids; i++)
+		rc = look_at(n, pids[i], err);
+	if (!rc)
+		*ret = fsc_take(&n);
+	return rc;
+}
+
+static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
+		   ino_t ino, const char *path, struct fsc_err *err)
+{
+	return fsc_spaces_mmap(arg, pid, start, len, offset, dev, ino, path, err);
+}
+
+static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
+{
+	return fsc_spaces_fork(arg, parent, child, err);
+}
+
+static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
+{
+	return fsc_spaces_exec(arg, pid, err);
+}
+
+static void on_exit_of(void *arg, pid_t pid)
+{
+	fsc_spaces_exit(arg, pid);
+}
+
+static int on_new_pid(pid_t pid, void *arg)
+{
+	return look_at(arg, pid, NULL);
+}
+
+int fsc_namer_tick(struct fsc_namer *n, struct fsc_err *err)
+{
+	const struct fsc_mmaps_to to = {.arg = n->spaces,
+					.mmap = on_mmap,
+					.fork = on_fork,
+					.exec = on_exec,
+					.exit = on_exit_of};
+	int rc = fsc_session_new_pids(n->session, on_new_pid, n, err);
+
+	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);
+}
+
+/* The kernel puts the caller in by itself only where the function begins with a push it knows. */
+static void put_caller(struct fsc_addrs *a, uint64_t caller)
+{
+	if (!caller || !a->n || (a->n > 1 && a->at[1] == caller))
+		return;
+	memmove(&a->at[2], &a->at[1], (a->n - 1) * sizeof(a->at[0]));
+	a->at[1] = caller;
+	a->n++;
+}
+
+void fsc_namer_stack(const struct fsc_namer *n, int32_t id, bool kernel, pid_t pid, uint64_t caller,
+		     struct fsc_addrs *ret)
+{
+	ret->pid = pid;
+	ret->kernel = kernel;
+	ret->returned = false;
+	ret->n = fsc_session_stack(n->session, id, ret->at, FSC_STACK_DEPTH);
+	put_caller(ret, caller);
+}
+
+static struct fsc_address address(const struct fsc_addrs *a, size_t i)
+{
+	return (struct fsc_address){
+	    .addr = a->at[i], .pid = a->pid, .kernel = a->kernel, .is_return = i || a->returned};
+}
+
+int fsc_namer_want(struct fsc_namer *n, const struct fsc_addrs *a, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < a->n; i++) {
+		struct fsc_address at = address(a, i);
+
+		rc = fsc_symbolizer_want(n->symbolizer, &at, err);
+	}
+	return rc;
+}
+
+int fsc_namer_resolve(struct fsc_namer *n, struct fsc_err *err)
+{
+	return fsc_symbolizer_resolve(n->symbolizer, err);
+}
+
+/* Between a probed place in the kernel and our program lie the program itself and what calls it. */
+static bool is_machinery(const struct fsc_frame *f)
+{
+	static const char *const begin[] = {
+	    "bpf_prog_",       "bpf_trampoline_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
+	    "bpf_get_stackid", "trace_call_bpf",  "perf_trace_",   "kprobe_",	   "fprobe_",
+	    "arch_rethook_",   "rethook_",	  "ftrace_",	   "__bpf_prog_",  "trace_sys_"};
+
+	if (!f->kernel)
+		return false;
+	for (size_t i = 0; i < sizeof(begin) / sizeof(begin[0]); i++)
+		if (!strncmp(f->name, begin[i], strlen(begin[i])))
+			return true;
+	return f->unknown;
+}
+
+int fsc_namer_frames(struct fsc_namer *n, const struct fsc_addrs *a,
+		     int (*fn)(const struct fsc_frame *f, void *arg, struct fsc_err *err),
+		     void *arg, struct fsc_err *err)
+{
+	bool inside = a->kernel; /* in the machinery still */
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < a->n; i++) {
+		struct fsc_address at = address(a, i);
+		const struct fsc_frame *frames;
+		size_t count;
+
+		rc = fsc_symbolizer_frames(n->symbolizer, &at, &frames, &count, err);
+		inside = inside && !rc && is_machinery(&frames[0]);
+		for (size_t k = 0; !rc && !inside && k < count; k++)
+			rc = fn(&frames[k], arg, err);
+	}
+	return rc;
+}
+
+struct fsc_spaces *fsc_namer_spaces(struct fsc_namer *n)
+{
+	return n->spaces;
+}

@@ -1,0 +1,333 @@
+/* Building stacks. Counted ones are read from the kernel's maps at each report; copies are unwound
+ * in batches as they come, and kept here. */
+#include "source/stacks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "sym/unwind.h"
+
+enum { BATCH = 512 }; /* copies unwound at once */
+
+/* A stack by its addresses, and what it weighs. */
+struct counted {
+	struct fsc_stack_key key;
+	struct fsc_stack_sums sums;
+};
+
+struct copy {
+	uint32_t row;
+	char comm[FSC_COMM_LEN];
+	int32_t kernel;
+	struct fsc_unwind unwind;
+	void *stack;
+};
+
+struct fsc_stack_source {
+	struct fsc_live *live;
+	struct fsc_namer *namer;
+	struct fsc_stack_opts opts;
+	struct fsc_vec counted; /* struct counted, of the present report */
+	struct fsc_vec copies;	/* struct copy, not unwound yet */
+	struct fsc_stacks kept; /* of copies that were */
+	uint64_t unknown, all;
+};
+
+void fsc_stack_source_free(struct fsc_stack_source *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->copies.n; i++) {
+		free(FSC_AT(struct copy, &s->copies, i)->stack);
+		free(FSC_AT(struct copy, &s->copies, i)->unwind.addrs);
+	}
+	fsc_vec_release(&s->copies);
+	fsc_vec_release(&s->counted);
+	fsc_stacks_release(&s->kept);
+	free(s);
+}
+
+static void fsc_stack_source_freep(struct fsc_stack_source **s)
+{
+	fsc_stack_source_free(*s);
+}
+
+static void begin(const struct fsc_stack_source *s, struct fsc_stacks *t)
+{
+	size_t n;
+	const struct fsc_func *funcs = fsc_live_funcs(s->live, &n);
+
+	fsc_stacks_init(t, funcs, n);
+	t->per_process = s->opts.per_process;
+	t->by_time = s->opts.by_time;
+	t->offsets = s->opts.offsets;
+	t->time_ns = fsc_clock_ns(CLOCK_REALTIME);
+}
+
+int fsc_stack_source_new(struct fsc_live *live, struct fsc_namer *namer,
+			 const struct fsc_stack_opts *opts, struct fsc_stack_source **ret,
+			 struct fsc_err *err)
+{
+	FSC_AUTO(fsc_stack_source_freep) struct fsc_stack_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fsc_err_nomem(err);
+	s->live = live;
+	s->namer = namer;
+	s->opts = *opts;
+	s->counted = FSC_VEC_INIT(struct counted);
+	s->copies = FSC_VEC_INIT(struct copy);
+	begin(s, &s->kept);
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+/* ---- from addresses to a stack ---- */
+
+struct building {
+	struct fsc_stack_source *source;
+	struct fsc_stacks *out;
+	struct fsc_vec ids; /* uint32_t */
+	unsigned left;	    /* addresses that may still come */
+};
+
+static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
+{
+	struct building *b = arg;
+	uint32_t *id = fsc_vec_push(&b->ids);
+
+	if (!id)
+		return fsc_err_nomem(err);
+	b->source->all++;
+	b->source->unknown += f->unknown;
+	return fsc_stacks_frame(b->out, f, id, err);
+}
+
+static void cut(const struct fsc_stack_source *s, struct fsc_addrs *a)
+{
+	if (s->opts.depth && a->n > s->opts.depth)
+		a->n = s->opts.depth;
+}
+
+/* A user stack ends where the thread began; one of full length was cut by the kernel. */
+static int add_parts(struct building *b, struct fsc_addrs *kernel, struct fsc_addrs *user,
+		     struct fsc_stack *s, struct fsc_err *err)
+{
+	int rc;
+
+	s->truncated = kernel->n >= FSC_STACK_DEPTH || user->n >= FSC_STACK_DEPTH;
+	cut(b->source, kernel);
+	cut(b->source, user);
+	rc = fsc_namer_frames(b->source->namer, kernel, add_frame, b, err);
+	if (!rc)
+		rc = fsc_namer_frames(b->source->namer, user, add_frame, b, err);
+	if (!rc)
+		rc = fsc_stacks_add(b->out, s, b->ids.data, b->ids.n, err);
+	b->ids.n = 0;
+	return rc;
+}
+
+static void name_process(const struct fsc_stack_source *s, uint32_t pid, const char *comm,
+			 struct fsc_stack *to)
+{
+	if (!s->opts.per_process)
+		return;
+	to->pid = pid;
+	memcpy(to->comm, comm, FSC_COMM_LEN);
+}
+
+/* ---- counted in the kernel ---- */
+
+static int note_counted(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums,
+			void *arg)
+{
+	struct fsc_stack_source *s = arg;
+	struct counted *c = fsc_vec_push(&s->counted);
+
+	if (!c)
+		return -1;
+	*c = (struct counted){*key, *sums};
+	return 0;
+}
+
+static void addrs_of(const struct fsc_stack_source *s, const struct counted *c,
+		     struct fsc_addrs *kernel, struct fsc_addrs *user)
+{
+	const struct fsc_stack_key *k = &c->key;
+
+	fsc_namer_stack(s->namer, k->kernel, true, (pid_t)k->pid, 0, kernel);
+	fsc_namer_stack(s->namer, k->user, false, (pid_t)k->pid, k->caller, user);
+}
+
+/* Twice over the stacks: first all addresses are named at once, then they are put together. */
+static int build_counted(struct fsc_stack_source *s, struct fsc_stacks *out, struct fsc_err *err)
+{
+	struct building b = {.source = s, .out = out, .ids = FSC_VEC_INIT(uint32_t)};
+	struct fsc_addrs kernel, user;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < s->counted.n; i++) {
+		addrs_of(s, FSC_AT(struct counted, &s->counted, i), &kernel, &user);
+		rc = fsc_namer_want(s->namer, &kernel, err);
+		if (!rc)
+			rc = fsc_namer_want(s->namer, &user, err);
+	}
+	if (!rc)
+		rc = fsc_namer_resolve(s->namer, err);
+	for (size_t i = 0; !rc && i < s->counted.n; i++) {
+		const struct counted *c = FSC_AT(struct counted, &s->counted, i);
+		struct fsc_stack stack = {
+		    .func = c->key.row, .calls = c->sums.calls, .time_ns = c->sums.time_ns};
+
+		name_process(s, c->key.pid, c->key.comm, &stack);
+		addrs_of(s, c, &kernel, &user);
+		rc = add_parts(&b, &kernel, &user, &stack, err);
+	}
+	fsc_vec_release(&b.ids);
+	return rc;
+}
+
+/* ---- copies ---- */
+
+#if defined(__x86_64__)
+/* pt_regs by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip */
+static const uint8_t dwarf_regs[FSC_UNWIND_REGS] = {10, 12, 11, 5, 13, 14, 4, 19, 9,
+						    8,	7,  6,	3, 2,  1,  0, 16};
+#else
+static const uint8_t dwarf_regs[FSC_UNWIND_REGS] = {0,	1,  2,	3,  4,	5,  6,	7,  8,	9,  10,
+						    11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+						    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+#endif
+
+static int note_copy(const void *record, size_t size, void *arg)
+{
+	const struct fsc_rec_stack *rec = record;
+	struct fsc_stack_source *s = arg;
+	struct copy *c;
+
+	if (size < sizeof(*rec) || rec->size > size - sizeof(*rec))
+		return -EBADMSG;
+	c = fsc_vec_push(&s->copies);
+	if (!c)
+		return -ENOMEM;
+	c->row = rec->row;
+	c->kernel = rec->kernel;
+	memcpy(c->comm, rec->comm, sizeof(c->comm));
+	c->stack = malloc(rec->size ? rec->size : 1);
+	c->unwind.addrs = calloc(FSC_STACK_DEPTH, sizeof(uint64_t));
+	if (!c->stack || !c->unwind.addrs)
+		return -ENOMEM;
+	memcpy(c->stack, rec->stack, rec->size);
+	for (size_t i = 0; i < FSC_UNWIND_REGS; i++)
+		c->unwind.sample.regs[i] = rec->regs[dwarf_regs[i]];
+	c->unwind.pid = (pid_t)rec->pid;
+	c->unwind.max = FSC_STACK_DEPTH;
+	c->unwind.sample.sp = c->unwind.sample.regs[FSC_UNWIND_SP];
+	c->unwind.sample.stack = c->stack;
+	c->unwind.sample.n = rec->size;
+	return 0;
+}
+
+static int unwind_all(struct fsc_stack_source *s, struct fsc_err *err)
+{
+	size_t n = s->copies.n;
+	FSC_AUTO(fsc_freep) struct fsc_unwind *all = calloc(n ? n : 1, sizeof(*all));
+	int rc;
+
+	if (!all)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++)
+		all[i] = FSC_AT(struct copy, &s->copies, i)->unwind;
+	rc = fsc_unwind(fsc_namer_spaces(s->namer), all, n, err);
+	for (size_t i = 0; i < n; i++)
+		FSC_AT(struct copy, &s->copies, i)->unwind.n = rc ? 0 : all[i].n;
+	return rc;
+}
+
+static void copy_addrs(const struct copy *c, struct fsc_addrs *user)
+{
+	*user = (struct fsc_addrs){.pid = c->unwind.pid, .n = c->unwind.n};
+	memcpy(user->at, c->unwind.addrs, c->unwind.n * sizeof(user->at[0]));
+}
+
+static int keep_copies(struct fsc_stack_source *s, struct fsc_err *err)
+{
+	struct building b = {.source = s, .out = &s->kept, .ids = FSC_VEC_INIT(uint32_t)};
+	struct fsc_addrs kernel, user;
+	int rc = unwind_all(s, err);
+
+	for (size_t i = 0; !rc && i < s->copies.n; i++) {
+		copy_addrs(FSC_AT(struct copy, &s->copies, i), &user);
+		rc = fsc_namer_want(s->namer, &user, err);
+	}
+	if (!rc)
+		rc = fsc_namer_resolve(s->namer, err);
+	for (size_t i = 0; i < s->copies.n; i++) {
+		struct copy *c = FSC_AT(struct copy, &s->copies, i);
+		struct fsc_stack stack = {.func = c->row, .calls = 1};
+
+		if (!rc) {
+			name_process(s, (uint32_t)c->unwind.pid, c->comm, &stack);
+			fsc_namer_stack(s->namer, c->kernel, true, c->unwind.pid, 0, &kernel);
+			copy_addrs(c, &user);
+			rc = add_parts(&b, &kernel, &user, &stack, err);
+		}
+		free(c->stack);
+		free(c->unwind.addrs);
+	}
+	s->copies.n = 0;
+	fsc_vec_release(&b.ids);
+	return rc;
+}
+
+int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err)
+{
+	int rc = fsc_namer_tick(s->namer, err);
+
+	if (!rc && s->opts.copies)
+		rc = fsc_session_drain(fsc_live_session(s->live), note_copy, s, err);
+	return rc || s->copies.n < BATCH ? rc : keep_copies(s, err);
+}
+
+/* A copy of what is kept: subtracting from nothing. */
+static int copy_kept(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err)
+{
+	struct fsc_stacks nothing;
+	int rc = s->copies.n ? keep_copies(s, err) : 0;
+
+	begin(s, &nothing);
+	s->kept.time_ns = nothing.time_ns;
+	if (!rc)
+		rc = fsc_stacks_subtract(&s->kept, &nothing, ret, err);
+	fsc_stacks_release(&nothing);
+	return rc;
+}
+
+int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err)
+{
+	int rc = fsc_stack_source_tick(s, err);
+
+	if (rc)
+		return rc;
+	if (s->opts.copies)
+		return copy_kept(s, ret, err);
+	s->all = s->unknown = 0;
+	s->counted.n = 0;
+	begin(s, ret);
+	rc = fsc_session_stacks(fsc_live_session(s->live), note_counted, s, err);
+	if (!rc)
+		rc = build_counted(s, ret, err);
+	if (rc)
+		fsc_stacks_release(ret);
+	return rc;
+}
+
+void fsc_stack_source_unknown(const struct fsc_stack_source *s, uint64_t *unknown, uint64_t *all)
+{
+	*unknown = s->unknown;
+	*all = s->all;
+}

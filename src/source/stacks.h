@@ -1,0 +1,30 @@
+/* Stacks of a live session as a model of stacks: counted in the kernel by their ids, or sent as a
+ * copy of the stack and unwound here. */
+#ifndef FSC_SOURCE_STACKS_H
+#define FSC_SOURCE_STACKS_H
+
+#include "model/stacks.h"
+#include "source/live.h"
+#include "source/namer.h"
+
+struct fsc_stack_source;
+
+struct fsc_stack_opts {
+	bool per_process, by_time, offsets;
+	unsigned depth; /* frames of each part that are kept; 0: all */
+	bool copies;	/* the session sends copies of stacks */
+};
+
+/* live and namer must outlive it. The caller owns *ret. */
+int fsc_stack_source_new(struct fsc_live *live, struct fsc_namer *namer,
+			 const struct fsc_stack_opts *opts, struct fsc_stack_source **ret,
+			 struct fsc_err *err);
+void fsc_stack_source_free(struct fsc_stack_source *s);
+/* To be called every few milliseconds: takes in what came by the rings. */
+int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err);
+/* All stacks since the start; the caller releases them. */
+int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err);
+/* Frames nobody could name, and all, among what was read last. */
+void fsc_stack_source_unknown(const struct fsc_stack_source *s, uint64_t *unknown, uint64_t *all);
+
+#endif

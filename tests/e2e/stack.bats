@@ -1,0 +1,118 @@
+# stack: the known call chains of the chains fixture, with frame pointers and without, of user functions, USDT probes, tracepoints and
+# kernel functions. Formats, views and names are in stack_output.bats.
+load common
+load measure
+
+setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+@test "two ways to one function, on each rung" {
+	for via in $(ways); do
+		fs_stack --via "$via" -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 30 12
+		both_chains 30 12
+		assert_eq function chain_leaf "$(values function type=stack | sort -u)"
+		assert_eq kind uprobe "$(values kind type=stack | sort -u)"
+	done
+}
+
+@test "kernel and user frames together: a user function has no kernel frames" {
+	fs_stack "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 5 3
+	both_chains 5 3
+}
+
+@test "-K of a user function: nothing but the count" {
+	fs_stack -K "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 5 3
+	assert_eq "seen" 8 "$(summary seen)"
+	refute_match frames "$(<out)" chain_a
+}
+
+@test "--dwarf: a program without frame pointers" {
+	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 30 12
+	both_chains 30 12
+}
+
+@test "--dwarf: a program with frame pointers gives the same" {
+	fs_stack --dwarf -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 7 4
+	both_chains 7 4
+}
+
+@test "inlined functions have frames of their own" {
+	fs_stack -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 0 6
+	assert_eq "stacks" 6 "$(stacks 'chain_leaf,chain_inlined[^,]*,chain_x,main')"
+}
+
+@test "a running process" {
+	start_runner
+	arm_as stack -f json -p "$RUNNER" -U "$FIXTURES/runner:work"
+	ask go 21
+	ask fork 5
+	finish
+	closed stack
+	assert_eq stacks 21 "$(calls type=stack)"
+	assert_eq leaf work "$(frames_of "$(rows type=stack | head -n 1)" | cut -d, -f1)"
+}
+
+@test "threads: stacks are merged, none is lost" {
+	fs_stack -U "$FIXTURES/threads:work" -- "$FIXTURES/threads" 4003 8
+	assert_eq calls 4003 "$(stacks 'work,thread')"
+}
+
+@test "--weight time: what the fixture measured on each way" {
+	fs_stack -U --weight time "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 15 8 400
+	both_chains 15 8
+	while read -r line; do
+		way=chain_c
+		[[ $(frames_of "$line") == *chain_c* ]] || way=chain_x
+		# the cost of the probes is in neither measurement nor known here: a hit's cost is in the summary
+		slack=$(($(field count "$line") * ($(field ns_per_hit "$(last_line)" | cut -d. -f1) * 2 + 1000)))
+		within "$way" "$(truth low_total_ns $way)" "$(field time_ns "$line")" "$(truth high_total_ns $way)" "$slack"
+	done < <(rows type=stack)
+}
+
+@test "--depth: so many frames, and not one more" {
+	fs_stack -U --depth 3 "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 4 2
+	assert_eq calls 6 "$(calls type=stack)"
+	while read -r line; do
+		frames=$(frames_of "$line")
+		assert_eq "frames of $line" 3 "$(tr ',' '\n' <<<"$frames" | grep -vc chain_inlined)"
+	done < <(rows type=stack)
+}
+
+@test "USDT probes and their stacks" {
+	fs_stack -U "u:$FIXTURES/usdt:twin" -- "$FIXTURES/usdt" loose
+	assert_eq one 101 "$(stacks hit_twin_one)"
+	assert_eq two 103 "$(stacks hit_twin_two)"
+}
+
+@test "returns" {
+	fs_stack -U "r:$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 6 2
+	assert_eq calls 8 "$(calls type=stack)"
+}
+
+@test "a tracepoint's kernel and user stack" {
+	need_tracepoints
+	fs_stack t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 31
+	assert_eq calls 31 "$(calls type=stack)"
+	assert_match frames "$(rows type=stack)" '"syscall"'
+	# the C library has no frame pointers: its callers are found by unwinding
+	fs_stack --dwarf -U t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 31
+	assert_eq stacks 31 "$(stacks 'syscall,main')"
+	fs_stack -K t:sched:sched_switch -- "$FIXTURES/timed" sleep 2000 10
+	assert_match frames "$(rows type=stack)" 'schedule'
+}
+
+@test "a kernel function: its way from the system call, and the user's below" {
+	need_kernel_functions
+	for via in $(kernel_ways); do
+		fs_stack --via "$via" do_nanosleep -- "$FIXTURES/chains" 6 2 100
+		assert_eq calls 8 "$(stacks 'do_nanosleep,.*sys_clock_nanosleep.*')"
+		assert_match user "$(rows type=stack)" 'chain_leaf'
+	done
+	fs_stack -K do_nanosleep -- "$FIXTURES/chains" 6 2 100
+	refute_match "no user frames" "$(rows type=stack)" 'chain_leaf'
+	fs_stack -U do_nanosleep -- "$FIXTURES/chains" 6 2 100
+	refute_match "no kernel frames" "$(rows type=stack)" 'do_nanosleep","'
+	fs_ok stack -f folded -o data do_nanosleep -- "$FIXTURES/chains" 6 2 100
+	assert_match marked "$(<data)" 'do_nanosleep_\[k\] '
+}
