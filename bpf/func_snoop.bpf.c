@@ -68,8 +68,12 @@ static __always_inline struct call exit_of(struct pt_regs *ctx)
 	if (!(cookie & FSC_COOKIE_AT_RETURN))
 		id -= 8;
 #endif
-	return (struct call){
-	    .ctx = ctx, .row = (__u32)cookie, .id = id, .perhaps = cookie & FSC_COOKIE_PERHAPS};
+	return (struct call){.ctx = ctx,
+			     .row = (__u32)cookie,
+			     .id = id,
+			     .perhaps = cookie & FSC_COOKIE_PERHAPS,
+			     .regs = true,
+			     .user = !(PT_REGS_IP(ctx) >> 63)};
 }
 
 /* The link decides whether a program sits at entry or return. Each comes three times, differing

@@ -12,6 +12,8 @@
 #include "base/err.h"
 #include "base/vec.h"
 
+struct fsc_type;
+
 enum { FSC_FORMAT_NONE = -1 };
 
 /* Text, and the conversion behind it. */
@@ -23,9 +25,10 @@ struct fsc_conv {
 	int width, precision; /* FSC_FORMAT_NONE where not given */
 	unsigned column;      /* where it was written, from 1 */
 	/* bound by whoever knows the expressions */
-	char *name; /* of what is shown, owned; NULL: an expression */
-	int value;  /* index of its value; FSC_FORMAT_NONE: the task's name */
-	int string; /* index of its text; FSC_FORMAT_NONE: a number */
+	char *name;		     /* of what is shown, owned; NULL: an expression */
+	int value;		     /* index of its value; FSC_FORMAT_NONE: the task's name */
+	int string;		     /* index of its text; FSC_FORMAT_NONE: a number */
+	const struct fsc_type *type; /* says more than the number does; borrowed; NULL: nothing */
 };
 
 struct fsc_format {

@@ -33,12 +33,14 @@ struct count_state {
 };
 
 /* Reports what was counted since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, struct fsc_err *err)
+static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+		  struct fsc_err *err)
 {
 	struct count_state *s = state;
 	struct fsc_profile now, delta;
 	int rc = fsc_live_snapshot(live, s->zeros, &now, err);
 
+	(void)last;
 	if (rc)
 		return rc;
 	rc = fsc_profile_subtract(&now, &s->before, s->zeros, &delta, err);

@@ -69,7 +69,7 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 	if (scope->pairs && (spec.kind->ret || !spec.kind->returns || spec.offset || spec.file))
 		rc = fsc_err_usage(
 		    err,
-		    "'%s' is a %s without an entry and a return to time between; name "
+		    "'%s' is a %s without an entry and a return to pair; name "
 		    "a function, as in c:malloc",
 		    text, spec.kind->returns ? "place" : spec.kind->name);
 	else
@@ -108,8 +108,10 @@ int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *
 		    fsc_pattern_init(&ex[i], *FSC_AT(const char *, &o->excludes, i), o->regex, err);
 		scope.n_excludes += !rc;
 	}
-	for (int i = 0; !rc && i < n; i++)
+	for (int i = 0; !rc && i < n; i++) {
+		ret->probe = (uint32_t)i;
 		rc = resolve_one(probes[i], &scope, ret, err);
+	}
 	for (size_t i = 0; i < scope.n_excludes; i++)
 		fsc_pattern_release(&ex[i]);
 	return rc || fsc_targets_count(ret) ? rc : nothing_left(ret, err);

@@ -177,8 +177,10 @@ static int open_session(struct run *r, struct fsc_err *err)
 	so.via = (enum fsc_via)r->o->via;
 	so.fast_uprobes = r->o->fast_uprobes;
 	so.per_row = r->max_overhead > 0;
+	if (r->plan->view->resolved)
+		rc = r->plan->view->resolved(r->plan->state, &r->targets, &so, err);
 
-	if (r->o->cgroup)
+	if (!rc && r->o->cgroup)
 		rc = fsc_cgroup_find(r->o->cgroup, &so.cgroup_id, &so.cgroup_level, err);
 	if (!rc)
 		rc = fsc_session_open(&r->targets, &so, &r->session, err);
@@ -280,9 +282,9 @@ static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	return 0;
 }
 
-static int report(struct run *r, struct fsc_err *err)
+static int report(struct run *r, bool last, struct fsc_err *err)
 {
-	return r->plan->view->report(r->plan->state, r->live, &r->sink, err);
+	return r->plan->view->report(r->plan->state, r->live, &r->sink, last, err);
 }
 
 static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -296,7 +298,7 @@ static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *
 	/* The last stretch is reported at the end, not twice. */
 	if (r->o->duration > 0 && ran > r->o->duration - r->o->interval / 100)
 		return 0;
-	return report(r, err);
+	return report(r, false, err);
 }
 
 /* Keeps the last CPU time of processes that may be gone when we ask. */
@@ -312,10 +314,12 @@ static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 static int on_view_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct run *r = arg;
+	bool stop = false;
+	int rc = r->plan->view->tick(r->plan->state, &r->sink, &stop, err);
 
-	(void)loop;
 	(void)n;
-	return r->plan->view->tick(r->plan->state, &r->sink, err);
+	loop->stop |= stop;
+	return rc;
 }
 
 /* The view looks regularly, and when a ring of records fills up. */
@@ -478,7 +482,7 @@ static int finish(struct run *r, struct fsc_err *err)
 	fsc_session_detach(r->session);
 	allow_signals(r);
 	fsc_budget_tell(r->budget);
-	rc = report(r, err);
+	rc = report(r, true, err);
 	if (!rc)
 		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
 				      &sum, err);
@@ -561,6 +565,7 @@ int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err)
 	if (r.o->verbose)
 		fsc_log_set_level(FSC_LOG_DEBUG);
 	fsc_targets_init(&r.targets);
+	r.targets.apart = plan->apart;
 	sigemptyset(&r.signals);
 	sigaddset(&r.signals, SIGINT);
 	sigaddset(&r.signals, SIGTERM);

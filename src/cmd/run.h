@@ -43,10 +43,14 @@ struct fsc_run_view {
 	/* After loading, before attaching. Optional, as is tick: every few milliseconds, and when a
 	 * ring fills up. */
 	int (*start)(void *state, const struct fsc_run_facts *facts, struct fsc_err *err);
-	int (*tick)(void *state, struct fsc_sink *sink, struct fsc_err *err);
+	int (*tick)(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err);
+	/* When the places are known, before loading: what the session needs besides. Optional. */
+	int (*resolved)(void *state, const struct fsc_targets *targets,
+			struct fsc_session_opts *opts, struct fsc_err *err);
 	/* Adds to the books what only the view knows. Optional. */
 	void (*books)(void *state, struct fsc_summary *sum);
-	int (*report)(void *state, struct fsc_live *live, struct fsc_sink *sink,
+	/* last: the run has ended. */
+	int (*report)(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
 		      struct fsc_err *err);
 };
 
@@ -60,6 +64,7 @@ struct fsc_run_plan {
 	char *const *probes;
 	int n_probes;
 	char *const *command; /* NULL: none */
+	bool apart;	      /* every place is a row of its own */
 };
 
 /* Whether the options go together; a usage error otherwise. */

@@ -57,22 +57,25 @@ static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err 
 	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &s->opts, &s->source, err);
 }
 
-static int tick(void *state, struct fsc_sink *sink, struct fsc_err *err)
+static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
 	struct stack_state *s = state;
 
 	(void)sink;
+	(void)stop;
 	return fsc_stack_source_tick(s->source, err);
 }
 
 /* Reports what came since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, struct fsc_err *err)
+static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+		  struct fsc_err *err)
 {
 	struct stack_state *s = state;
 	struct fsc_stacks now, delta;
 	int rc = fsc_stack_source_read(s->source, &now, err);
 
 	(void)live;
+	(void)last;
 	if (rc)
 		return rc;
 	rc = fsc_stacks_subtract(&now, &s->before, &delta, err);

@@ -61,12 +61,14 @@ struct time_state {
 };
 
 /* Reports what was timed since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, struct fsc_err *err)
+static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+		  struct fsc_err *err)
 {
 	struct time_state *s = state;
 	struct fsc_latencies now, delta;
 	int rc = fsc_live_latencies(live, s->zeros, &now, err);
 
+	(void)last;
 	if (rc)
 		return rc;
 	rc = fsc_latencies_subtract(&now, &s->before, s->zeros, &delta, err);

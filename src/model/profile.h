@@ -64,6 +64,7 @@ struct fsc_summary {
 	size_t n_refused;
 	bool frames_known;		 /* stacks were taken: */
 	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
+	uint64_t late;			 /* calls shown out of order */
 	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */
 	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */
 	size_t n_funcs;

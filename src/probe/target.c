@@ -24,6 +24,7 @@ void fsc_targets_release(struct fsc_targets *t)
 	for (size_t i = 0; i < t->at.n; i++) {
 		free(FSC_AT(struct fsc_target, &t->at, i)->aliases);
 		free(FSC_AT(struct fsc_target, &t->at, i)->exits);
+		free(FSC_AT(struct fsc_target, &t->at, i)->usdt_args);
 	}
 	for (size_t i = 0; i < t->rows.n; i++) {
 		struct fsc_target_row *r = fsc_targets_row(t, i);
@@ -90,6 +91,8 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 	fsc_buf_add(&key, name, strlen(name) + 1);
 	if (symbol)
 		fsc_buf_puts(&key, symbol);
+	if (t->apart)
+		fsc_buf_printf(&key, "%c%u.%zu", 0, t->probe, t->at.n);
 	index = fsc_buf_failed(&key) ? NULL : fsc_map_put(&t->row_index, key.s, key.n, &is_new);
 	fsc_buf_release(&key);
 	if (!index)
@@ -103,6 +106,7 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 		return fsc_err_nomem(err);
 	*index = *ret = (uint32_t)(t->rows.n - 1);
 	r->kind = kind;
+	r->probe = t->probe;
 	r->binary = strdup(binary);
 	r->name = strdup(name);
 	r->symbol = symbol && strcmp(symbol, name) ? strdup(symbol) : NULL;
@@ -149,9 +153,9 @@ int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char 
 	/* A kernel function whose address is hidden is told apart by its name's row. */
 	struct {
 		uint32_t site, ret, file, event;
-		uint64_t offset, addr, row;
-	} key = {place->site, place->ret, place->file, (uint32_t)place->event_id, place->offset,
-		 place->addr, 0};
+		uint64_t offset, addr, row, probe;
+	} key = {place->site,	place->ret,  place->file, (uint32_t)place->event_id,
+		 place->offset, place->addr, 0,		  t->apart ? t->probe : 0};
 	struct fsc_target *at;
 	uint32_t row = 0;
 	uint64_t *index;
@@ -178,6 +182,7 @@ int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char 
 	*index = t->at.n - 1;
 	*at = *place;
 	place->exits = NULL; /* handed over */
+	place->usdt_args = NULL;
 	at->row = row;
 	at->aliases = NULL;
 	return 0;

@@ -41,16 +41,18 @@ struct fsc_target {
 	uint64_t addr; /* 0 where the kernel hides it: then by the row's symbol */
 	/* tracepoint */
 	int event_id;
-	int syscall;   /* number of the system call it stands for, -1 for none */
-	char *aliases; /* other names of the same place, ", " between; NULL for none */
+	int syscall;	 /* number of the system call it stands for, -1 for none */
+	char *usdt_args; /* as the USDT note has them; owned; NULL: none */
+	char *aliases;	 /* other names of the same place, ", " between; NULL for none */
 };
 
 /* A function as it is counted and shown. */
 struct fsc_target_row {
 	const char *kind;
-	char *binary; /* file, kernel module or tracepoint category */
-	char *name;   /* demangled where it was mangled */
-	char *symbol; /* as in the symbol table; NULL if the same as name */
+	char *binary;	/* file, kernel module or tracepoint category */
+	char *name;	/* demangled where it was mangled */
+	char *symbol;	/* as in the symbol table; NULL if the same as name */
+	uint32_t probe; /* number of the probe that the user named, where rows are kept apart */
 };
 
 struct fsc_target_file {
@@ -72,6 +74,8 @@ struct fsc_targets {
 	struct fsc_vec files;	/* struct fsc_target_file */
 	struct fsc_vec skipped; /* struct fsc_skipped */
 	struct fsc_map row_index, site_index;
+	bool apart;	/* every place has a row of its own, and every probe its places */
+	uint32_t probe; /* the one that is being resolved */
 };
 
 /* How returns of user functions are caught. */
@@ -99,8 +103,8 @@ void fsc_targets_release(struct fsc_targets *t);
 int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, uint32_t *ret,
 		     struct fsc_err *err);
 /* Adds a place. Its row is found or made from (kind, binary, name); a place that is there already
- * only gains an alias. place->row and ->aliases are ignored; its exits, if taken over, are NULL
- * afterwards. */
+ * only gains an alias. place->row and ->aliases are ignored; its exits and usdt_args, if taken
+ * over, are NULL afterwards. */
 int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char *kind,
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err);
 int fsc_targets_skip(struct fsc_targets *t, const char *name, const char *why, struct fsc_err *err);

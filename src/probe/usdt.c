@@ -54,6 +54,7 @@ static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const s
 	    .offset = u->offset,
 	    .ref_ctr = u->sem_offset,
 	};
+	int rc;
 
 	fsc_insn_inspect(e, &t);
 	if (asprintf(&label, "%s:%s", u->provider, u->name) < 0)
@@ -64,7 +65,12 @@ static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const s
 		return fsc_targets_skip(s->out, label, "uprobes do not take its first instruction",
 					err);
 	s->found++;
-	return fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
+	t.usdt_args = strdup(u->args ? u->args : "");
+	if (!t.usdt_args)
+		return fsc_err_nomem(err);
+	rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label, NULL, err);
+	free(t.usdt_args);
+	return rc;
 }
 
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)

@@ -206,6 +206,8 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 		add_number(b, "frames", sum->frames);
 		add_number(b, "unknown_frames", sum->unknown_frames);
 	}
+	if (sum->late)
+		add_number(b, "late", sum->late);
 	if (sum->filtered)
 		add_number(b, "filtered", sum->filtered);
 	if (sum->sampled_out)

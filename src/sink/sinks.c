@@ -198,6 +198,8 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(b, "; frames without a name %llu of %llu",
 			       (unsigned long long)sum->unknown_frames,
 			       (unsigned long long)sum->frames);
+	if (sum->late)
+		fsc_buf_printf(b, "; shown out of order %llu", (unsigned long long)sum->late);
 	if (sum->filtered)
 		fsc_buf_printf(b, "; filtered out %llu", (unsigned long long)sum->filtered);
 	if (sum->sampled_out)

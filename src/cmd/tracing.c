@@ -1,0 +1,319 @@
+/* Each place is compiled for itself: USDT arguments lie elsewhere at every site, tracepoints have
+ * fields, functions have parameters where type information tells them. Types are asked for in bulk,
+ * and only where a name is used that is not argN, or nothing is said about what to show. */
+#include "cmd/tracing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "engine/btftypes.h"
+#include "probe/params.h"
+#include "probe/tracefields.h"
+#include "probe/usdtargs.h"
+#include "sym/dwarftypes.h"
+#include "sym/elf.h"
+#include "sym/tpformat.h"
+#include "sym/tracefs.h"
+
+enum { TYPE_DEPTH = 3, MOST_RINGS = 64 };
+
+void fsc_tracing_release(struct fsc_tracing *t)
+{
+	for (size_t i = 0; i < t->n_specs; i++)
+		fsc_tracespec_release(&t->specs[i]);
+	for (size_t i = 0; t->formats && i < t->n_rows; i++)
+		fsc_format_release(&t->formats[i]);
+	free(t->specs);
+	free(t->probes);
+	free(t->programs);
+	free(t->formats);
+	free(t->ring_of);
+	fsc_types_release(&t->types);
+	*t = (struct fsc_tracing){0};
+}
+
+/* What a function returns, or how long it took, is asked for of its entry. */
+static bool mentions_return(const struct fsc_tracespec *s)
+{
+	bool at_return = !strncmp(s->probe, "r:", 2) || strstr(s->probe, "retprobe:") ||
+			 !strncmp(s->probe, "kr:", 3) || !strncmp(s->probe, "ur:", 3);
+	const char *rest = s->text;
+
+	return !at_return && (strstr(rest, "retval") || strstr(rest, "$duration"));
+}
+
+int fsc_tracing_parse(char *const *texts, int n, struct fsc_tracing *ret, struct fsc_err *err)
+{
+	*ret = (struct fsc_tracing){0};
+	fsc_types_init(&ret->types, TYPE_DEPTH);
+	ret->specs = calloc((size_t)n + 1, sizeof(*ret->specs));
+	ret->probes = calloc((size_t)n + 1, sizeof(*ret->probes));
+	if (!ret->specs || !ret->probes)
+		return fsc_err_nomem(err);
+	for (int i = 0; i < n; i++) {
+		int rc = fsc_tracespec_parse(texts[i], &ret->specs[i], err);
+
+		if (rc)
+			return rc;
+		ret->n_specs++;
+		ret->probes[i] = ret->specs[i].probe;
+		ret->waits |= mentions_return(&ret->specs[i]);
+	}
+	return 0;
+}
+
+/* ---- types ---- */
+
+struct compiling {
+	struct fsc_tracing *t;
+	const struct fsc_targets *targets;
+	bool paired;
+	struct fsc_signature *sigs; /* per place */
+	int tracefs;
+};
+
+/* Only functions have a signature; a place inside one has its arguments no more. */
+static bool has_signature(const struct compiling *c, size_t i)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+
+	return t->site != FSC_SITE_TRACEPOINT && !t->usdt_args && t->at_entry;
+}
+
+static int kernel_signatures(struct compiling *c, struct fsc_err *err)
+{
+	size_t n = fsc_targets_count(c->targets), k = 0;
+	FSC_AUTO(fsc_freep) const char **names = calloc(n + 1, sizeof(*names));
+	FSC_AUTO(fsc_freep) size_t *at = calloc(n + 1, sizeof(*at));
+	FSC_AUTO(fsc_freep) struct fsc_signature *sigs = calloc(n + 1, sizeof(*sigs));
+	int rc;
+
+	if (!names || !at || !sigs)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct fsc_target *t = fsc_targets_at(c->targets, i);
+
+		if (t->site != FSC_SITE_KERNEL || !has_signature(c, i))
+			continue;
+		at[k] = i;
+		names[k++] = fsc_targets_row(c->targets, t->row)->name;
+	}
+	if (!k)
+		return 0;
+	rc = fsc_btf_signatures(NULL, names, k, &c->t->types, sigs, err);
+	for (size_t i = 0; !rc && i < k; i++)
+		c->sigs[at[i]] = sigs[i];
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* The virtual address of a place, by its offset in the file. */
+static int file_signatures(struct compiling *c, uint32_t file, struct fsc_err *err)
+{
+	const struct fsc_target_file *f = FSC_AT(struct fsc_target_file, &c->targets->files, file);
+	size_t n = fsc_targets_count(c->targets), k = 0;
+	FSC_AUTO(fsc_freep) uint64_t *addrs = calloc(n + 1, sizeof(*addrs));
+	FSC_AUTO(fsc_freep) size_t *at = calloc(n + 1, sizeof(*at));
+	FSC_AUTO(fsc_freep) struct fsc_signature *sigs = calloc(n + 1, sizeof(*sigs));
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	int rc = fsc_elf_open(f->path, "", &e, err);
+
+	if (!addrs || !at || !sigs)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		const struct fsc_target *t = fsc_targets_at(c->targets, i);
+
+		if (t->site == FSC_SITE_USER && t->file == file && has_signature(c, i) &&
+		    fsc_elf_addr(e, t->offset, &addrs[k]))
+			at[k++] = i;
+	}
+	if (!rc && k)
+		rc = fsc_dwarf_signatures(e, addrs, k, &c->t->types, sigs, err);
+	if (rc == -ENOMEM)
+		return rc;
+	for (size_t i = 0; i < k; i++)
+		c->sigs[at[i]] = sigs[i];
+	return 0;
+}
+
+static int find_signatures(struct compiling *c, struct fsc_err *err)
+{
+	struct fsc_err why = {0};
+	int rc = kernel_signatures(c, &why);
+
+	for (uint32_t f = 0; !rc && f < c->targets->files.n; f++)
+		rc = file_signatures(c, f, &why);
+	if (rc)
+		return fsc_err_nomem(err);
+	if (why.msg[0])
+		fsc_log(FSC_LOG_DEBUG, "arguments without types: %s", why.msg);
+	return 0;
+}
+
+/* ---- one place ---- */
+
+/* Gives conversions the names and types of what they show: the format is not the user's. */
+static int dress(struct fsc_format *f, struct fsc_params_shown *shown, struct fsc_err *err)
+{
+	size_t k = 0;
+
+	f->custom = false;
+	for (size_t i = 0; i < f->convs.n && k < shown->names.n; i++) {
+		struct fsc_conv *c = FSC_AT(struct fsc_conv, &f->convs, i);
+
+		if (!c->kind)
+			continue;
+		free(c->name);
+		c->name = strdup(*FSC_AT(char *, &shown->names, k));
+		if (!c->name)
+			return fsc_err_nomem(err);
+		c->type = *FSC_AT(const struct fsc_type *, &shown->types, k++);
+	}
+	return 0;
+}
+
+/* Without a format of the user's: all parameters, written behind what he typed. */
+static int compile_shown(struct compiling *c, const struct fsc_tracespec *spec, size_t i, bool deep,
+			 const struct fsc_names *names, enum fsc_trace_at at, struct fsc_err *err)
+{
+	uint32_t row = fsc_targets_at(c->targets, i)->row;
+	struct fsc_params_shown shown;
+	struct fsc_tracespec more = {0};
+	struct fsc_buf text = {0};
+	int rc = fsc_params_show(&c->sigs[i], deep, &shown, err);
+
+	if (rc)
+		return rc;
+	fsc_buf_puts(&text, spec->text);
+	fsc_buf_puts(&text, fsc_buf_str(&shown.format));
+	rc = fsc_buf_failed(&text) ? fsc_err_nomem(err)
+				   : fsc_tracespec_parse(fsc_buf_str(&text), &more, err);
+	if (!rc) {
+		rc = fsc_tracespec_compile(&more, names, at, &c->t->programs[row],
+					   &c->t->formats[row], err);
+		if (!rc)
+			rc = dress(&c->t->formats[row], &shown, err);
+		fsc_tracespec_release(&more);
+	}
+	fsc_buf_release(&text);
+	fsc_params_shown_release(&shown);
+	return rc;
+}
+
+static int compile_function(struct compiling *c, const struct fsc_tracespec *spec, size_t i,
+			    enum fsc_trace_at at, struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+	struct fsc_names names = {.user = t->site == FSC_SITE_USER};
+	bool show = !spec->has_format && at != FSC_AT_RETURN && c->sigs[i].found;
+	struct fsc_err ignored = {0};
+
+	if (c->sigs[i].found)
+		fsc_params_names(&c->sigs[i], t->site == FSC_SITE_USER, &names);
+	for (int deep = 1; show && deep >= 0; deep--) {
+		if (!compile_shown(c, spec, i, deep, &names, at, &ignored))
+			return 0;
+		c->t->programs[t->row] = (struct fsc_trace_prog){0};
+		fsc_format_release(&c->t->formats[t->row]);
+	}
+	return fsc_tracespec_compile(spec, &names, at, &c->t->programs[t->row],
+				     &c->t->formats[t->row], err);
+}
+
+static int compile_tracepoint(struct compiling *c, const struct fsc_tracespec *spec, size_t i,
+			      struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+	const struct fsc_target_row *row = fsc_targets_row(c->targets, t->row);
+	struct fsc_vec fields = FSC_VEC_INIT(struct fsc_tp_field);
+	struct fsc_names names;
+	int rc = fsc_tracepoint_fields(c->tracefs, row->binary, row->name, &fields, err);
+
+	if (!rc) {
+		fsc_tracefields_names(&fields, &names);
+		rc = fsc_tracespec_compile(spec, &names, FSC_AT_ENTRY, &c->t->programs[t->row],
+					   &c->t->formats[t->row], err);
+	}
+	fsc_vec_release(&fields);
+	return rc;
+}
+
+static int compile_usdt(struct compiling *c, const struct fsc_tracespec *spec, size_t i,
+			struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+	struct fsc_names names;
+
+	fsc_usdt_names(t->usdt_args, &names);
+	return fsc_tracespec_compile(spec, &names, FSC_AT_ENTRY, &c->t->programs[t->row],
+				     &c->t->formats[t->row], err);
+}
+
+static int compile_place(struct compiling *c, size_t i, struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+	const struct fsc_tracespec *spec = &c->t->specs[fsc_targets_row(c->targets, t->row)->probe];
+	enum fsc_trace_at at = t->ret ? FSC_AT_RETURN : FSC_AT_ENTRY;
+
+	if (t->site == FSC_SITE_TRACEPOINT)
+		return compile_tracepoint(c, spec, i, err);
+	if (t->usdt_args)
+		return compile_usdt(c, spec, i, err);
+	if (c->paired && mentions_return(spec))
+		at = FSC_AT_BOTH;
+	return compile_function(c, spec, i, at, err);
+}
+
+static int make_rooms(struct fsc_tracing *t, const struct fsc_targets *targets, struct fsc_err *err)
+{
+	t->n_rows = targets->rows.n;
+	t->programs = calloc(t->n_rows + 1, sizeof(*t->programs));
+	t->formats = calloc(t->n_rows + 1, sizeof(*t->formats));
+	t->ring_of = calloc(t->n_rows + 1, sizeof(*t->ring_of));
+	if (!t->programs || !t->formats || !t->ring_of)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < t->n_rows; i++)
+		t->ring_of[i] = fsc_targets_row(targets, i)->probe % MOST_RINGS;
+	return 0;
+}
+
+static int compile_all(struct compiling *c, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_closep) int tracefs = -1;
+	int rc = find_signatures(c, err);
+
+	for (size_t i = 0; !rc && i < fsc_targets_count(c->targets); i++) {
+		if (tracefs < 0 && fsc_targets_at(c->targets, i)->site == FSC_SITE_TRACEPOINT) {
+			tracefs = c->tracefs = fsc_tracefs_open(err);
+			rc = tracefs < 0 ? tracefs : 0;
+		}
+		if (!rc)
+			rc = compile_place(c, i, err);
+	}
+	return rc;
+}
+
+int fsc_tracing_compile(struct fsc_tracing *t, const struct fsc_targets *targets, bool paired,
+			unsigned chars, struct fsc_session_opts *opts, struct fsc_err *err)
+{
+	size_t n = fsc_targets_count(targets);
+	FSC_AUTO(fsc_freep) struct fsc_signature *sigs = calloc(n + 1, sizeof(*sigs));
+	struct compiling c = {
+	    .t = t, .targets = targets, .paired = paired, .sigs = sigs, .tracefs = -1};
+	int rc = sigs ? make_rooms(t, targets, err) : fsc_err_nomem(err);
+
+	if (!rc)
+		rc = compile_all(&c, err);
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < t->n_rows; i++)
+		if (t->programs[i].n_strings > opts->n_strings)
+			opts->n_strings = t->programs[i].n_strings;
+	opts->string_size = opts->n_strings ? fsc_trace_slot(chars) : 0;
+	opts->programs = t->programs;
+	opts->ring_of = t->ring_of;
+	opts->n_rings = t->n_specs < MOST_RINGS ? (uint32_t)t->n_specs : MOST_RINGS;
+	return 0;
+}

@@ -1,0 +1,366 @@
+/* Records are copied out of the rings at once, so that these stay empty, and wait a little: another
+ * CPU may still be writing one that is earlier. */
+#include "source/calls.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/vec.h"
+#include "sym/types.h"
+
+enum { LAG_NS = 20000000, FRAMES = 2 * (FSC_STACK_DEPTH + 1) };
+
+struct record {
+	struct fsc_rec_call *call;
+	size_t size;
+};
+
+struct fsc_call_source {
+	struct fsc_live *live;
+	struct fsc_namer *namer;
+	struct fsc_call_opts opts;
+	uint64_t to_wall;	/* what makes the kernel's clock the wall clock */
+	struct fsc_vec waiting; /* struct record */
+	struct fsc_vec open;	/* struct record: entries without return, and in a tree not shown */
+	uint64_t last_ns;	/* of the last one shown */
+	uint64_t late;
+	struct fsc_buf text;   /* values as text, each ended by a zero byte */
+	struct fsc_vec frames; /* const char * */
+};
+
+static void release_records(struct fsc_vec *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		free(FSC_AT(struct record, v, i)->call);
+	fsc_vec_release(v);
+}
+
+void fsc_call_source_free(struct fsc_call_source *s)
+{
+	if (!s)
+		return;
+	release_records(&s->waiting);
+	release_records(&s->open);
+	fsc_vec_release(&s->frames);
+	fsc_buf_release(&s->text);
+	free(s);
+}
+
+static void fsc_call_source_freep(struct fsc_call_source **s)
+{
+	fsc_call_source_free(*s);
+}
+
+int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
+			const struct fsc_call_opts *opts, struct fsc_call_source **ret,
+			struct fsc_err *err)
+{
+	FSC_AUTO(fsc_call_source_freep) struct fsc_call_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fsc_err_nomem(err);
+	s->live = live;
+	s->namer = namer;
+	s->opts = *opts;
+	s->to_wall = fsc_clock_ns(CLOCK_REALTIME) - fsc_clock_mono();
+	s->waiting = FSC_VEC_INIT(struct record);
+	s->open = FSC_VEC_INIT(struct record);
+	s->frames = FSC_VEC_INIT(const char *);
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+static int note(const void *record, size_t size, void *arg)
+{
+	struct fsc_call_source *s = arg;
+	struct record *r;
+	void *copy;
+
+	if (size < sizeof(struct fsc_rec_call))
+		return -EBADMSG;
+	copy = malloc(size);
+	r = copy ? fsc_vec_push(&s->waiting) : NULL;
+	if (!r) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, record, size);
+	*r = (struct record){copy, size};
+	return 0;
+}
+
+/* ---- showing one ---- */
+
+struct showing {
+	struct fsc_call_source *s;
+	fsc_call_fn fn;
+	void *arg;
+};
+
+static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
+{
+	struct fsc_vec *frames = arg;
+	const char **slot = fsc_vec_push(frames);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = f->name;
+	return 0;
+}
+
+static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, bool kernel,
+		     struct fsc_err *err)
+{
+	struct fsc_addrs a;
+
+	fsc_namer_stack(s->namer, kernel ? rec->kstack : rec->ustack, kernel, (pid_t)rec->pid,
+			kernel ? 0 : rec->ip, &a);
+	a.returned = rec->event != FSC_CALL_ENTRY;
+	return fsc_namer_frames(s->namer, &a, add_frame, &s->frames, err);
+}
+
+/* The frames of both stacks lie in one array, the kernel's first. */
+static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec,
+		       struct fsc_call *c, struct fsc_err *err)
+{
+	bool kernel_function = !strncmp(c->func->kind, "k", 1);
+	int rc = 0;
+
+	s->frames.n = 0;
+	if (s->opts.own_frame && rec->event != FSC_CALL_ENTRY)
+		rc = add_frame(&(struct fsc_frame){.name = c->func->name}, &s->frames, err);
+	if (!rc && s->opts.kernel_stack)
+		rc = add_stack(s, rec, true, err);
+	c->n_kernel = kernel_function || s->frames.n == 0 ? s->frames.n : 0;
+	if (!rc && s->opts.user_stack)
+		rc = add_stack(s, rec, false, err);
+	c->n_user = s->frames.n - c->n_kernel;
+	c->kernel_stack = s->frames.data;
+	c->user_stack = s->frames.n ? c->kernel_stack + c->n_kernel : NULL;
+	return rc;
+}
+
+/* Values that their type says more of than the number does. */
+static int name_values(struct fsc_call_source *s, struct fsc_call *c, struct fsc_err *err)
+{
+	size_t at[FSC_TRACE_VALUES];
+	bool any[FSC_TRACE_VALUES] = {false};
+
+	fsc_buf_clear(&s->text);
+	for (size_t i = 0; c->format && i < c->format->convs.n; i++) {
+		const struct fsc_conv *conv = FSC_AT(struct fsc_conv, &c->format->convs, i);
+
+		if (!conv->type || conv->value < 0 || conv->value >= FSC_TRACE_VALUES)
+			continue;
+		any[conv->value] = true;
+		at[conv->value] = s->text.n;
+		fsc_type_format_value(&s->text, conv->type, c->values[conv->value].number);
+		fsc_buf_putc(&s->text, '\0');
+	}
+	if (fsc_buf_failed(&s->text))
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < FSC_TRACE_VALUES; i++)
+		if (any[i])
+			c->values[i].text = s->text.s + at[i];
+	return 0;
+}
+
+static int show(struct showing *w, const struct record *r, uint32_t depth, struct fsc_err *err)
+{
+	struct fsc_call_source *s = w->s;
+	size_t n;
+	const struct fsc_func *funcs = fsc_live_funcs(s->live, &n);
+	const struct fsc_rec_call *rec = r->call;
+	struct fsc_call c;
+	int rc;
+
+	if (rec->row >= n)
+		return fsc_err_set(err, EBADMSG, "a record of the kernel is of no function");
+	rc = fsc_call_decode(rec, r->size, &funcs[rec->row],
+			     s->opts.formats && rec->n_values ? &s->opts.formats[rec->row] : NULL,
+			     &c, err);
+	if (!rc)
+		rc = name_values(s, &c, err);
+	if (!rc && s->namer)
+		rc = name_stacks(s, rec, &c, err);
+	if (rc)
+		return rc;
+	c.depth = depth;
+	c.time_ns += s->to_wall;
+	return w->fn(&c, w->arg, err);
+}
+
+/* ---- joining ---- */
+
+static bool same_call(const struct record *a, const struct fsc_rec_call *b)
+{
+	return a->call->tid == b->tid && a->call->row == b->row && a->call->entry_ns == b->entry_ns;
+}
+
+/* How many calls a thread is in. */
+static uint32_t depth_of(const struct fsc_call_source *s, uint32_t tid)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < s->open.n; i++)
+		n += FSC_AT(struct record, &s->open, i)->call->tid == tid;
+	return n;
+}
+
+/* What a return adds to the record of its entry. */
+static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
+{
+	entry->event = FSC_CALL_BOTH;
+	entry->ret = ret->ret;
+	entry->duration_ns = ret->duration_ns;
+	entry->time_ns = ret->time_ns;
+}
+
+/* In a tree: the thread's innermost call is not shown until something happens inside it. flags: it
+ * was. */
+static int show_opener(struct showing *w, uint32_t tid, struct fsc_err *err)
+{
+	struct fsc_vec *open = &w->s->open;
+
+	for (size_t i = open->n; i-- > 0;) {
+		struct record *r = FSC_AT(struct record, open, i);
+
+		if (r->call->tid != tid)
+			continue;
+		if (r->call->flags)
+			return 0;
+		r->call->flags = 1;
+		return show(w, r, depth_of(w->s, tid) - 1, err);
+	}
+	return 0;
+}
+
+static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
+{
+	struct record *slot;
+	int rc = 0;
+
+	if (w->s->opts.shape == FSC_CALLS_TREE)
+		rc = show_opener(w, r->call->tid, err);
+	slot = rc ? NULL : fsc_vec_push(&w->s->open);
+	if (!rc && !slot)
+		return fsc_err_nomem(err);
+	if (!rc) {
+		*slot = *r;
+		r->call = NULL; /* handed over */
+	}
+	return rc;
+}
+
+/* Calls deeper in the thread than the one that returns never will: they are shown as they are. */
+static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
+{
+	struct fsc_vec *open = &w->s->open;
+	size_t i = open->n, last = open->n;
+	int rc;
+
+	while (i-- > 0)
+		if (same_call(FSC_AT(struct record, open, i), r->call))
+			break;
+	if (i >= last)
+		return 0; /* the entry was lost, and counted */
+	for (size_t k = i + 1; k < open->n;) {
+		struct record *inner = FSC_AT(struct record, open, k);
+
+		if (inner->call->tid != r->call->tid) {
+			k++;
+			continue;
+		}
+		rc = inner->call->flags ? 0 : show(w, inner, 0, err);
+		free(inner->call);
+		memmove(inner, inner + 1, (open->n - k - 1) * sizeof(*inner));
+		open->n--;
+		if (rc)
+			return rc;
+	}
+	{
+		struct record *entry = FSC_AT(struct record, open, i), whole = *entry;
+		bool shown = whole.call->flags;
+		uint32_t depth =
+		    w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, r->call->tid) - 1 : 0;
+
+		memmove(entry, entry + 1, (open->n - i - 1) * sizeof(*entry));
+		open->n--;
+		join(whole.call, r->call);
+		rc = shown ? show(w, r, depth, err) : show(w, &whole, depth, err);
+		free(whole.call);
+	}
+	return rc;
+}
+
+static int take(struct showing *w, struct record *r, struct fsc_err *err)
+{
+	struct fsc_call_source *s = w->s;
+
+	if (r->call->time_ns < s->last_ns)
+		s->late++;
+	else
+		s->last_ns = r->call->time_ns;
+	if (s->opts.shape == FSC_CALLS_SINGLE || r->call->event == FSC_CALL_BOTH)
+		return show(w, r, 0, err);
+	return r->call->event == FSC_CALL_ENTRY ? take_entry(w, r, err) : take_return(w, r, err);
+}
+
+/* ---- order ---- */
+
+static int by_time(const void *pa, const void *pb)
+{
+	const struct record *a = pa, *b = pb;
+
+	return (a->call->time_ns > b->call->time_ns) - (a->call->time_ns < b->call->time_ns);
+}
+
+static int show_open(struct showing *w, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < w->s->open.n; i++) {
+		struct record *r = FSC_AT(struct record, &w->s->open, i);
+
+		if (!r->call->flags)
+			rc = show(w, r, 0, err);
+	}
+	return rc;
+}
+
+int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, void *arg,
+			 struct fsc_err *err)
+{
+	struct showing w = {s, fn, arg};
+	uint64_t until = last ? UINT64_MAX : fsc_clock_mono() - LAG_NS;
+	size_t done = 0;
+	int rc = s->namer ? fsc_namer_tick(s->namer, err) : 0;
+
+	if (!rc)
+		rc = fsc_session_drain(fsc_live_session(s->live), note, s, err);
+	if (s->waiting.n)
+		qsort(s->waiting.data, s->waiting.n, sizeof(struct record), by_time);
+	while (!rc && done < s->waiting.n &&
+	       FSC_AT(struct record, &s->waiting, done)->call->time_ns <= until) {
+		struct record *r = FSC_AT(struct record, &s->waiting, done);
+
+		rc = take(&w, r, err);
+		free(r->call);
+		done++;
+	}
+	if (done) {
+		s->waiting.n -= done;
+		memmove(s->waiting.data, FSC_AT(struct record, &s->waiting, done),
+			s->waiting.n * sizeof(struct record));
+	}
+	return rc || !last ? rc : show_open(&w, err);
+}
+
+uint64_t fsc_call_source_late(const struct fsc_call_source *s)
+{
+	return s->late;
+}

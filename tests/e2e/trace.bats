@@ -1,0 +1,224 @@
+# trace: arguments, strings, predicates, returns; every line there, in order, or said to be lost; kernel functions. Formats, types and
+# hostile names are in trace_output.bats.
+load common
+load measure
+
+setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+@test "arguments and strings, on each rung" {
+	for n in {0..49}; do printf 'text number %d %d\n' "$n" "$n"; done >expected
+	for via in $(ways); do
+		fs_trace --via "$via" "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 50
+		messages >got
+		diff expected got
+		assert_eq function say "$(values function type=call | sort -u)"
+		assert_eq event entry "$(values event type=call | sort -u)"
+		assert_eq comm strings "$(values comm type=call | sort -u)"
+		assert_eq kind uprobe "$(values kind type=call | sort -u)"
+	done
+}
+
+@test "a predicate runs in the kernel: what it drops was never kept" {
+	fs_trace "$FIXTURES/strings:say (arg2 >= 990) \"%d\", arg2" -- "$FIXTURES/strings" 1000
+	expect 990 991 992 993 994 995 996 997 998 999
+}
+
+@test "STRCMP" {
+	fs_trace "$FIXTURES/strings:say (STRCMP(\"text number 17\", arg1)) \"%d\", arg2" -- "$FIXTURES/strings" 200
+	expect 17
+	fs_trace "$FIXTURES/strings:say (!STRCMP(\"text number 1\", arg1) && arg2 < 3) \"%s\", arg1" -- "$FIXTURES/strings" 20
+	expect 'text number 0' 'text number 2'
+}
+
+@test "\$pid \$tid \$comm \$cpu \$uid" {
+	fs_trace "$FIXTURES/strings:say (\$uid == $(id -u)) \"%d %d %s %d\", \$pid, \$tid, \$comm, \$uid" -- "$FIXTURES/strings" 2
+	pid=$(values pid type=call | head -n 1)
+	expect "$pid $pid strings $(id -u)" "$pid $pid strings $(id -u)"
+	fs_trace "$FIXTURES/strings:say (\$cpu >= 0) \"%d\", \$cpu" -- "$FIXTURES/strings" 2
+	assert_eq "CPU" "$(values cpu type=call)" "$(messages)"
+}
+
+@test "a return and its value" {
+	fs_trace "r:$FIXTURES/strings:say \"%d\", retval" -- "$FIXTURES/strings" 4
+	expect 0 1 2 3
+	assert_eq event return "$(values event type=call | sort -u)"
+	fs_trace "r:$FIXTURES/enums:permit ((int)retval < -3) \"%d\", retval" -- "$FIXTURES/enums"
+	expect -5 -8
+}
+
+@test "--ret: entry and return in one line, with the duration" {
+	for via in $(ways); do
+		fs_trace --via "$via" --ret "$FIXTURES/strings:say \"%s\", arg1" -- "$FIXTURES/strings" 5
+		expect 'text number 0' 'text number 1' 'text number 2' 'text number 3' 'text number 4'
+		assert_eq event call "$(values event type=call | sort -u)"
+		assert_eq returned '0 1 2 3 4' "$(values ret type=call | paste -sd' ')"
+		assert_eq durations 5 "$(values duration_ns type=call | grep -c '^[0-9]')"
+	done
+}
+
+@test "--ret: durations agree with the fixture's own" {
+	fs_trace --ret "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 1000 10
+	sum=0
+	for ns in $(values duration_ns type=call); do sum=$((sum + ns)); done
+	slack=$(($(field ns_per_hit "$(last_line)" | cut -d. -f1) * 40 + 100000))
+	within "sum of durations" "$(truth low_total_ns timed_call)" "$sum" "$(truth high_total_ns timed_call)" "$slack"
+}
+
+@test "--ret: recursion and longjmp" {
+	fs_trace --ret "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50
+	assert_eq calls 51 "$(rows type=call | wc -l)"
+	measure trace --ret "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 5 7 11
+	assert_eq seen 125 "$(summary seen)"
+	assert_eq "returned" 90 "$(rows type=call | grep -c '"duration_ns":[0-9]')"
+}
+
+@test "USDT arguments: registers, memory, constants, signs" {
+	for via in $(ways); do
+		fs_trace --via "$via" "u:$FIXTURES/usdtargs:args \"%d|%s|%u|%d|%d\", arg1, arg2, arg3, arg4, arg5" -- "$FIXTURES/usdtargs" 3
+		expect '0|item 0|4000000000|42|-3' '-1|item 1|4000000001|42|-3' '-2|item 2|4000000002|42|-3'
+		assert_eq kind usdt "$(values kind type=call | sort -u)"
+	done
+	fs_trace "u:$FIXTURES/usdtargs:args (arg1 < 0 && STRCMP(\"item 2\", arg2)) \"%d\", arg1" -- "$FIXTURES/usdtargs" 4
+	expect -2
+}
+
+@test "a tracepoint's fields by name" {
+	need_tracepoints
+	fs_trace 't:syscalls:sys_enter_prctl (args->option == 15) "%d %s", args->option, args->arg2' -- "$FIXTURES/syscalls" 3
+	expect '15 fixcaller'
+	fs_trace 't:syscalls:sys_exit_getppid "%d", args->ret > 0' -- "$FIXTURES/syscalls" 2
+	expect 1 1
+	fs_trace --no-follow 't:sched:sched_process_fork "%s %s", args->parent_comm, args->child_comm' -- "$FIXTURES/forks" 3 2
+	expect 'forks forks' 'forks forks'
+}
+
+@test "several probes: lines are in the order of time" {
+	fs_trace "$FIXTURES/strings:say \"say %d\", arg2" "$FIXTURES/strings:whisper \"whisper %d\", arg2" -- "$FIXTURES/strings" 3
+	expect 'whisper 0' 'say 0' 'say 1' 'say 2'
+}
+
+# All there means: every number is there, each thread's in rising order, all in the order of time; whatever is not, the summary counts.
+all_there() {
+	local said kept
+	kept=$(summary kept)
+	said=$(grep -c '"function":"say"' out)
+	assert_eq "seen" "$1" "$(summary seen)"
+	jq -r 'select(.type == "call") | "\(.time_ns) \(.tid) \(.function) \(.message)"' out >lines
+	awk '$1 < last { print "time goes back at line " NR; exit 1 } { last = $1 }' lines
+	awk '$3 == "say" { if ($2 in last && $NF <= last[$2]) { print "out of order at line " NR; exit 1 } last[$2] = $NF }' lines
+	awk '$3 == "say" && $(NF - 1) != $NF { print "wrong text at line " NR ": " $0; exit 1 }' lines
+	assert_eq "different lines" "$said" "$(awk '$3 == "say" { print $NF }' lines | sort -un | wc -l)"
+	assert_eq "lines" "$kept" "$(wc -l <lines)"
+}
+
+@test "100,000 lines with strings: complete and in order, or counted" {
+	not_in_guest
+	fs_trace "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 100000
+	all_there 100000
+}
+
+@test "100,000 lines of four threads" {
+	not_in_guest
+	fs_trace "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 100000 4
+	all_there 100000
+}
+
+@test "a few thousand lines in a guest, too" {
+	[[ -n ${IN_VM:-} ]] || skip "the host takes a hundred thousand"
+	fs_trace "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 3000 2
+	assert_eq seen 3000 "$(summary seen)"
+}
+
+@test "a flood on one probe does not hide another" {
+	not_in_guest
+	fs_trace "$FIXTURES/strings:say \"%s\", arg1" "$FIXTURES/strings:whisper \"%s\", arg1" -- "$FIXTURES/strings" 100000 2
+	assert_eq seen 100100 "$(summary seen)"
+	assert_eq whispers 100 "$(grep -c '"function":"whisper"' out)"
+}
+
+@test "-M: so many, and the run ends" {
+	start_runner
+	ask spin
+	fs_ok trace -f json -M 10 -p "$RUNNER" "$FIXTURES/runner:work"
+	assert_eq calls 10 "$(rows type=call | wc -l)"
+	ask stop
+}
+
+@test "--sample: one in so many" {
+	fs_trace --sample 10 "$FIXTURES/strings:say \"%d\", arg2" -- "$FIXTURES/strings" 1000
+	assert_eq calls 100 "$(rows type=call | wc -l)"
+}
+
+@test "-U: where from" {
+	fs_trace -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 1 1
+	assert_match first "$(rows type=call | sed -n 1p)" '"user_stack":\["chain_leaf[^"]*","chain_c[^"]*","chain_b[^"]*","chain_a[^"]*","main'
+	fs_ok trace -U -o data "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 1 0
+	assert_match text "$(<data)" $'chain_c[^\n]*\n +chain_b[^\n]*\n +chain_a[^\n]*\n +main'
+}
+
+@test "-K: a tracepoint's kernel stack" {
+	need_tracepoints
+	fs_trace -K t:sched:sched_switch -M 5 -- "$FIXTURES/timed" sleep 1000 20
+	assert_match frames "$(rows type=call | head -n 1)" '"kernel_stack":\[.*schedule'
+}
+
+@test "-p, -t, --comm" {
+	start_runner
+	ask workers 2
+	read -r one two <<<"$ANSWER"
+	arm_as trace -f json -t "$one" "$FIXTURES/runner:work \"x\""
+	ask on 0 3
+	ask on 1 5
+	finish
+	assert_eq "of one thread" 3 "$(rows type=call "tid=$one" | wc -l)"
+	assert_eq "of the other" 0 "$(rows type=call "tid=$two" | wc -l)"
+	ask name fixname
+	arm_as trace -f json --comm fixname "$FIXTURES/runner:work \"x\""
+	ask go 4
+	finish
+	assert_eq "of that name" 4 "$(rows type=call comm=fixname | wc -l)"
+}
+
+@test "lines come while it runs" {
+	start_runner
+	arm_as trace -f json -p "$RUNNER" "$FIXTURES/runner:work \"x\""
+	ask go 3
+	eventually came 3
+	ask go 2
+	eventually came 5
+	finish
+}
+
+came() {
+	(($(grep -c '"type":"call"' "$TMP/out") == $1))
+}
+
+@test "a kernel function: arguments, return value, on each rung" {
+	need_kernel_functions
+	for via in $(kernel_ways); do
+		fs_trace --via "$via" --comm fixcaller "r::$(system_call getppid) \"%d\", retval > 0" -- "$FIXTURES/syscalls" 5
+		expect 1 1 1 1 1
+		fs_trace --via "$via" "$(system_call getppid) \"x\"" -- "$FIXTURES/syscalls" 5
+		expect x x x x x
+	done
+}
+
+@test "a kernel function: a string of the user's, a predicate, joined with its return" {
+	need_kernel_functions
+	fs_trace --ret 'do_sys_openat2 (STRCMP("/proc/self/stat", arg2)) "%s", arg2' -- bash -c 'read -r x </proc/self/stat'
+	expect /proc/self/stat
+	(($(values ret type=call) >= 3)) || fail "returned $(values ret type=call)"
+	fs_trace 'ksys_read (arg3 == 4321) "%d bytes", arg3' -- dd if=/dev/zero of=/dev/null bs=4321 count=2
+	expect '4321 bytes' '4321 bytes'
+}
+
+@test "a kernel function's types" {
+	need_kernel_functions
+	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF"
+	fs_ok trace -o data -M 1 vfs_read -- "$FIXTURES/syscalls" 3
+	assert_match names "$(<data)" 'file=.*buf=.*count=[0-9]+'
+	fs_trace 'vfs_open(struct path *path) "%s", path->dentry->d_name.name' -- bash -c 'read -r x </proc/self/stat'
+	assert_match path "$(messages)" $'(^|\n)stat(\n|$)'
+}
