@@ -84,18 +84,23 @@ static __always_inline __u64 call_id(struct fsc_thread *t, const struct call *c)
 }
 
 /* Room for a call that begins. Calls deeper on the same stack are over: their returns were jumped
- * over or missed. The caller fills in the rest. */
+ * over or missed. So is one of the same function at the same place; one of another function there
+ * may have ended in a jump to this one, and is kept as long as there is room: a loop that is left
+ * by longjmp() again and again must not fill it for good. The caller fills in the rest. */
 static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, const struct call *c)
 {
 	struct fsc_frame_open *f;
 	__u64 id = call_id(t, c);
 	__u32 depth = t->depth;
+	bool full = depth >= FSC_FRAMES;
 
 	for (int i = 0; i < FSC_FRAMES; i++) {
 		if (!depth)
 			break;
 		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
-		if (f->id >= id || !same_stack(f->id, id))
+		if (f->id > id || !same_stack(f->id, id))
+			break;
+		if (f->id == id && f->row != c->row && !full)
 			break;
 		depth--;
 	}

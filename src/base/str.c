@@ -170,14 +170,14 @@ bool fsc_str_duration(const char *s, size_t n, double *ret_ns)
 		return false;
 	memcpy(text, s, n);
 	text[n] = '\0';
-	if (strspn(text, "0123456789.") == n && strspn(text, "0.") == n) {
-		*ret_ns = 0; /* 0 needs no unit */
-		return true;
-	}
 	text[strspn(text, "0123456789.")] = '\0';
 	v = strtod(text, &unit);
 	if (*unit)
 		return false;
+	if (v == 0 && strlen(text) == n) {
+		*ret_ns = 0; /* 0 needs no unit */
+		return true;
+	}
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (n - strlen(text) == strlen(units[i].name) &&
 		    !strncmp(s + strlen(text), units[i].name, strlen(units[i].name))) {

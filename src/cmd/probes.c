@@ -67,11 +67,10 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 	if (rc)
 		return rc;
 	if (scope->pairs && (spec.kind->ret || !spec.kind->returns || spec.offset || spec.file))
-		rc = fsc_err_usage(
-		    err,
-		    "'%s' is a %s without an entry and a return to pair; name "
-		    "a function, as in c:malloc",
-		    text, spec.kind->returns ? "place" : spec.kind->name);
+		rc = fsc_err_usage(err,
+				   "'%s' is a %s without an entry and a return to pair; name "
+				   "a function, as in c:malloc",
+				   text, spec.kind->returns ? "place" : spec.kind->name);
 	else
 		rc = spec.kind->resolve(&spec, scope, ret, err);
 	fsc_spec_release(&spec);

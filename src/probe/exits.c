@@ -1,6 +1,7 @@
-/* Reading a function from its first byte to its last, instruction by instruction. A jump that
- * leaves it ends it if the stack is then as it was at entry; only the probe itself can tell, so
- * every such jump is marked "perhaps". */
+/* Reading a function from its first byte to its last, instruction by instruction, and then the part
+ * that the compiler has split off from it, if there is one. A jump that leaves it ends it if the
+ * stack is then as it was at entry; only the probe itself can tell, so every such jump is marked
+ * "perhaps". */
 #include "probe/exits.h"
 
 #include <errno.h>
@@ -15,6 +16,15 @@ enum { LARGEST = 1 << 20 };
 
 enum ending { STAYS, RETURNS, JUMPS, UNKNOWN };
 
+/* One instruction. */
+struct insn {
+	size_t len;
+	int64_t
+	    to; /* where it jumps, counted from the function's start; 0 where that is not told */
+	bool onward; /* what follows may be reached from it */
+	int sum;     /* the register it adds a register to, -1 for none */
+};
+
 #ifdef __x86_64__
 static int64_t displacement(const uint8_t *p, size_t n)
 {
@@ -26,122 +36,248 @@ static int64_t displacement(const uint8_t *p, size_t n)
 	return wide;
 }
 
-/* What the instruction at code[at] does to the function; *len is its length, *to where it jumps,
- * counted from the function's start. */
-static enum ending classify(const uint8_t *code, size_t size, size_t at, size_t *len, int64_t *to)
+/* Whether an indirect jump (ModRM at p) is a switch's: by a table of addresses, or to an address
+ * that was calculated just before. Nothing else adds to where it jumps. */
+static bool by_table(const uint8_t *p, size_t n, int high, int sum)
 {
-	const uint8_t *p = code + at;
-	size_t i = 0;
+	if (p[0] >> 6 == 3)
+		return sum == (p[0] & 7) + high;
+	return n > 1 && p[0] == 0x24 && (p[1] & 7) == 5 && (p[1] & 0x38) != 0x20;
+}
 
-	*len = fsc_insn_length(p, size - at);
-	if (!*len)
+/* The register a 64-bit `add register, register` adds to. */
+static int sum_of(const uint8_t *p, size_t n, uint8_t rex)
+{
+	if (n != 2 || !(rex & 8) || p[1] >> 6 != 3)
+		return -1;
+	if (p[0] == 0x01)
+		return (p[1] & 7) + (rex & 1 ? 8 : 0);
+	return p[0] == 0x03 ? (p[1] >> 3 & 7) + (rex & 4 ? 8 : 0) : -1;
+}
+
+/* What the instruction at code[at] does to the function; in holds the one before. */
+static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
+{
+	static const uint8_t prefixes[] = {0xf2, 0xf3, 0x66, 0x3e};
+	const uint8_t *p = code + at;
+	size_t i = 0, len = fsc_insn_length(p, size - at);
+	int sum = in->sum;
+	uint8_t rex;
+
+	if (!len)
 		return UNKNOWN;
-	while (i < *len && memchr("\xf2\xf3\x66\x3e", p[i], 4))
+	while (i < len && memchr(prefixes, p[i], sizeof(prefixes)))
 		i++;
-	if (p[i] == 0xc3 || p[i] == 0xc2)
+	rex = (p[i] & 0xf0) == 0x40 ? p[i++] : 0;
+	*in = (struct insn){.len = len, .onward = true, .sum = sum_of(p + i, len - i, rex)};
+	if (p[i] == 0xc3 || p[i] == 0xc2) {
+		in->onward = false;
 		return RETURNS;
-	if (p[i] == 0xff && i + 1 < *len && (p[i + 1] & 0x38) == 0x20)
-		return i && p[0] == 0x3e ? STAYS : JUMPS; /* notrack: a switch's table */
+	}
+	/* What follows a call need not be reached: the called function may never return. */
+	if (p[i] == 0xe8 || p[i] == 0xf4 || (p[i] == 0x0f && p[i + 1] == 0x0b) ||
+	    (p[i] == 0xff && (p[i + 1] & 0x38) == 0x10))
+		in->onward = false;
+	if (p[i] == 0xff && (p[i + 1] & 0x38) == 0x20) {
+		in->onward = false; /* notrack: a switch, too */
+		return p[0] == 0x3e || by_table(p + i + 1, len - i - 1, rex & 1 ? 8 : 0, sum)
+			   ? STAYS
+			   : JUMPS;
+	}
 	if (p[i] != 0xe9 && p[i] != 0xeb)
 		return STAYS;
-	*to = (int64_t)(at + *len) + displacement(p + i + 1, *len - i - 1);
-	return *to < 0 || *to >= (int64_t)size ? JUMPS : STAYS;
+	in->onward = false;
+	in->to = (int64_t)(at + len) + displacement(p + i + 1, len - i - 1);
+	return in->to < 0 || in->to >= (int64_t)size ? JUMPS : STAYS;
 }
 #else
-static enum ending classify(const uint8_t *code, size_t size, size_t at, size_t *len, int64_t *to)
+static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
 {
+	int sum = in->sum;
 	uint32_t w;
 
-	*len = 4;
 	if (size - at < 4)
 		return UNKNOWN;
 	memcpy(&w, code + at, sizeof(w));
-	if (w == 0xd65f03c0 || w == 0xd65f0bff || w == 0xd65f0fff) /* ret, retaa, retab */
+	*in = (struct insn){.len = 4, .onward = true, .sum = -1};
+	if ((w & 0xffe00000) == 0x8b200000) /* add, extended register */
+		in->sum = (int)(w & 31);
+	/* bl, blr, udf, brk: what follows need not be reached */
+	if (w >> 26 == 0x25 || (w & 0xfffffc1f) == 0xd63f0000 || !(w >> 16) ||
+	    (w & 0xffe0001f) == 0xd4200000)
+		in->onward = false;
+	/* ret, retaa, retab */
+	if ((w & 0xfffffc1f) == 0xd65f0000 || w == 0xd65f0bff || w == 0xd65f0fff) {
+		in->onward = false;
 		return RETURNS;
-	if ((w & 0xfffffc1f) == 0xd61f0000) /* br */
-		return JUMPS;
+	}
+	if ((w & 0xfffffc1f) == 0xd61f0000) { /* br: after an addition, a switch's */
+		in->onward = false;
+		return sum == (int)(w >> 5 & 31) ? STAYS : JUMPS;
+	}
 	if (w >> 26 != 5) /* b */
 		return STAYS;
-	*to = (int64_t)at + ((int64_t)(int32_t)(w << 6) >> 4);
-	return *to < 0 || *to >= (int64_t)size ? JUMPS : STAYS;
+	in->onward = false;
+	in->to = (int64_t)at + ((int64_t)(int32_t)(w << 6) >> 4);
+	return in->to < 0 || in->to >= (int64_t)size ? JUMPS : STAYS;
 }
 #endif
 
-/* Whether another function begins at the address; the split-off part of one does not count. */
-static bool begins(const struct fsc_sym *syms, size_t n, uint64_t addr)
+/* ---- parts ---- */
+
+bool fsc_exits_is_part(const char *name)
 {
-	size_t low = 0, high = n;
+	return strstr(name, ".cold") != NULL;
+}
+
+/* Two static functions of one name may each have a part: then nobody can tell whose is whose. */
+enum { AMBIGUOUS = 0 };
+
+static int read_parts(struct fsc_exits_file *f, struct fsc_err *err)
+{
+	for (size_t i = 0; i < f->n_syms; i++) {
+		const char *name = f->syms[i].name, *end = strstr(name, ".cold");
+		uint64_t *at;
+		bool fresh;
+
+		if (!end)
+			continue;
+		at = fsc_map_put(&f->parts, name, (size_t)(end - name), &fresh);
+		if (!at)
+			return fsc_err_nomem(err);
+		*at = fresh ? i + 1 : AMBIGUOUS;
+	}
+	return 0;
+}
+
+int fsc_exits_open(struct fsc_exits_file *f, struct fsc_elf *e, struct fsc_err *err)
+{
+	int rc;
+
+	*f = (struct fsc_exits_file){.elf = e};
+	rc = fsc_elf_symbols(e, &f->syms, &f->n_syms, err);
+	if (!rc)
+		rc = read_parts(f, err);
+	if (rc)
+		fsc_exits_release(f);
+	return rc;
+}
+
+void fsc_exits_release(struct fsc_exits_file *f)
+{
+	fsc_map_release(&f->parts);
+}
+
+static const struct fsc_sym *part_of(const struct fsc_exits_file *f, const struct fsc_sym *sym)
+{
+	const uint64_t *at = fsc_map_get(&f->parts, sym->name, strlen(sym->name));
+
+	return at && *at != AMBIGUOUS ? &f->syms[*at - 1] : NULL;
+}
+
+/* Whether another function begins at the address; the split-off part of one does not count. */
+static bool begins(const struct fsc_exits_file *f, uint64_t addr)
+{
+	size_t low = 0, high = f->n_syms;
 
 	while (low < high) {
 		size_t mid = (low + high) / 2;
 
-		if (syms[mid].addr < addr)
+		if (f->syms[mid].addr < addr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
-	return low < n && syms[low].addr == addr && !strstr(syms[low].name, ".cold");
+	return low < f->n_syms && f->syms[low].addr == addr &&
+	       !fsc_exits_is_part(f->syms[low].name);
 }
 
-static int add(struct fsc_vec *exits, uint64_t offset, bool perhaps, struct fsc_err *err)
+/* ---- reading ---- */
+
+static bool is_nop(const uint8_t *p, size_t n)
 {
-	struct fsc_exit *x = fsc_vec_push(exits);
+#ifdef __x86_64__
+	static const uint8_t prefixes[] = {0xf2, 0xf3, 0x66, 0x2e};
+	size_t i = 0;
+
+	while (i < n && memchr(prefixes, p[i], sizeof(prefixes)))
+		i++;
+	return i < n && (p[i] == 0x90 || p[i] == 0xcc || (p[i] == 0x0f && p[i + 1] == 0x1f));
+#else
+	return n >= 4 && !memcmp(p, "\x1f\x20\x03\xd5", 4);
+#endif
+}
+
+/* A stretch of code that is read. */
+struct stretch {
+	const struct fsc_exits_file *file;
+	const struct fsc_sym *sym, *other; /* other: the function's other stretch, NULL for none */
+	struct fsc_vec *exits;
+};
+
+static int add(const struct stretch *s, size_t at, bool perhaps, struct fsc_err *err)
+{
+	struct fsc_exit *x = fsc_vec_push(s->exits);
 
 	if (!x)
 		return fsc_err_nomem(err);
-	*x = (struct fsc_exit){offset, perhaps};
+	*x = (struct fsc_exit){s->sym->offset + at, perhaps};
 	return 0;
 }
 
-struct function {
-	const struct fsc_sym *sym;
-	const uint8_t *code;
-	const struct fsc_sym *syms; /* of the file */
-	size_t n_syms;
-};
-
-/* 1: all known; 0: not; negative: memory is out. */
-static int scan(const struct function *f, struct fsc_vec *exits, struct fsc_err *err)
+static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_err *err)
 {
-	size_t at = 0, size = f->sym->size, len;
+	size_t at = 0, size = s->sym->size;
+	struct insn in = {.sum = -1};
+	bool onward = true;
 
 	while (at < size) {
-		int64_t to = 0;
-		enum ending what = classify(f->code, size, at, &len, &to);
-		bool sure = what == RETURNS ||
-			    (to && begins(f->syms, f->n_syms, f->sym->addr + (uint64_t)to));
+		enum ending what = classify(code, size, at, &in);
+		uint64_t to = s->sym->addr + (uint64_t)in.to;
 		int rc = 0;
 
-		if (what == UNKNOWN || (what != STAYS && fsc_insn_refused(f->code + at, size - at)))
+		if (in.to && s->other && to - s->other->addr < s->other->size)
+			what = STAYS;
+		if (what == UNKNOWN || (what != STAYS && fsc_insn_refused(code + at, size - at)))
 			return 0;
 		if (what != STAYS)
-			rc = add(exits, f->sym->offset + at, !sure, err);
+			rc = add(s, at, what == JUMPS && !(in.to && begins(s->file, to)), err);
 		if (rc)
 			return rc;
-		at += len;
+		if (!is_nop(code + at, in.len))
+			onward = in.onward;
+		at += in.len;
 	}
-	return 1;
+	return !onward;
 }
 
-int fsc_exits_find(struct fsc_elf *e, const struct fsc_sym *sym, struct fsc_target *t,
+/* 1: all known; 0: not (code that is not understood, or that runs on into the next function);
+ * negative: memory is out. */
+static int scan(const struct stretch *s, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) uint8_t *code = NULL;
+
+	if (!s->sym->size || s->sym->size > LARGEST)
+		return 0;
+	code = malloc(s->sym->size);
+	if (!code)
+		return fsc_err_nomem(err);
+	if (fsc_elf_read(s->file->elf, s->sym->offset, code, s->sym->size) != s->sym->size)
+		return 0;
+	return scan_code(s, code, err);
+}
+
+int fsc_exits_find(const struct fsc_exits_file *f, const struct fsc_sym *sym, struct fsc_target *t,
 		   struct fsc_err *err)
 {
 	struct fsc_vec exits = FSC_VEC_INIT(struct fsc_exit);
-	FSC_AUTO(fsc_freep) uint8_t *code = NULL;
-	struct function f = {.sym = sym};
-	int rc;
+	const struct fsc_sym *part = part_of(f, sym);
+	const struct stretch hot = {f, sym, part, &exits}, cold = {f, part, sym, &exits};
+	int rc = scan(&hot, err);
 
-	if (!sym->size || sym->size > LARGEST)
-		return 0;
-	code = malloc(sym->size);
-	if (!code)
-		return fsc_err_nomem(err);
-	if (fsc_elf_read(e, sym->offset, code, sym->size) != sym->size)
-		return 0;
-	f.code = code;
-	rc = fsc_elf_symbols(e, &f.syms, &f.n_syms, err);
-	if (!rc)
-		rc = scan(&f, &exits, err);
+	/* A part may end anywhere: in a function that does not return, or by an exception. */
+	if (rc > 0 && part)
+		rc = scan(&cold, err) < 0 ? -ENOMEM : 1;
 	if (rc <= 0) {
 		fsc_vec_release(&exits);
 		return rc;

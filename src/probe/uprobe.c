@@ -95,7 +95,8 @@ struct search {
 	struct fsc_matcher m;
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
-	bool go; /* the file at hand is a Go program */
+	bool go;		     /* the file at hand is a Go program */
+	struct fsc_exits_file exits; /* of the file at hand */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -156,16 +157,17 @@ static bool is_delicate(const char *name)
 }
 
 /* Decides how the function's return is caught. A text: why it cannot be. */
-static const char *choose_returns(const struct search *s, struct fsc_elf *e,
-				  const struct fsc_sym *sym, struct fsc_target *t,
-				  struct fsc_err *err, int *rc)
+static const char *choose_returns(const struct search *s, const struct fsc_sym *sym,
+				  struct fsc_target *t, struct fsc_err *err, int *rc)
 {
 	bool throws = FSC_AT(struct fsc_target_file, &s->out->files, t->file)->throws;
 	bool delicate = is_delicate(sym->name);
 
 	if (s->go)
 		return "return probes crash Go programs";
-	*rc = fsc_exits_find(e, sym, t, err);
+	if (fsc_exits_is_part(sym->name))
+		return "it is a part of a function, jumped to and not called";
+	*rc = fsc_exits_find(&s->exits, sym, t, err);
 	if (*rc)
 		return NULL;
 	if (t->by_insns && !t->n_exits)
@@ -226,7 +228,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	if (t.ret || s->scope->pairs)
-		unfit = choose_returns(s, e, sym, &t, err, &rc);
+		unfit = choose_returns(s, sym, &t, err, &rc);
 	if (rc)
 		return rc;
 	if (unfit) {
@@ -240,11 +242,10 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	return rc;
 }
 
-static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
+static int add_matches(struct search *s, struct fsc_elf *e, uint32_t file,
+		       const struct fsc_sym *syms, size_t n, struct fsc_err *err)
 {
-	const struct fsc_sym *syms;
-	size_t n;
-	int rc = fsc_elf_symbols(e, &syms, &n, err);
+	int rc = fsc_exits_open(&s->exits, e, err);
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		int match = fsc_matcher_match(&s->m, &syms[i]);
@@ -252,6 +253,18 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 		if (match)
 			rc = match < 0 ? fsc_err_nomem(err) : add_symbol(s, e, file, &syms[i], err);
 	}
+	fsc_exits_release(&s->exits);
+	return rc;
+}
+
+static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
+{
+	const struct fsc_sym *syms;
+	size_t n;
+	int rc = fsc_elf_symbols(e, &syms, &n, err);
+
+	if (!rc)
+		rc = add_matches(s, e, file, syms, n, err);
 	if (rc || s->found || s->excluded || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {

@@ -80,7 +80,7 @@ void fsc_table_print(struct fsc_table *t, unsigned width, struct fsc_buf *out)
 		fit(t, width);
 		for (size_t i = 0; i < t->n; i++)
 			put(t, i, t->column[i].title, out);
-		for (size_t i = 0; i < t->n_cells; i++, cell += strlen(cell) + 1)
+		for (size_t i = 0; t->n && i < t->n_cells; i++, cell += strlen(cell) + 1)
 			put(t, i % t->n, cell, out);
 	}
 	fsc_buf_release(&t->cells);

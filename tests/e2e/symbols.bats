@@ -128,7 +128,7 @@ counts_both() {
 	fs_json "r:$FIXTURES/cxx:shop::*" -- "$FIXTURES/cxx"
 	assert_calls 'shop::open_door()' 13
 	refute_match "the program lived" "$(<err)" 'status|signal'
-	assert_match refused "$(summary refused_functions)" 'refuse(int)","why":"it never returns'
+	assert_match refused "$(summary refused_functions)" 'refuse\(int\)","why":"it never returns'
 	# the kernel's return trampoline stops the unwinder: a throw through it ends the program
 	fs_json --returns trampoline "r:$FIXTURES/cxx:shop::open_door" -- "$FIXTURES/cxx"
 	assert_eq returns 13 "$(summary seen)"

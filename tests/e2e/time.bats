@@ -100,6 +100,15 @@ teardown() { e2e_teardown; }
 	done
 }
 
+@test "longjmp: 200 calls left at one place do not use up the room for others" {
+	for via in $(ways); do
+		fs_time --via "$via" --raw "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 2 200 5
+		assert_eq calls 410 "$(latency count jump_down)"
+		assert_eq unreturned 400 "$(lost unreturned)"
+		assert_eq "too deep" 0 "$(lost too_deep)"
+	done
+}
+
 @test "longjmp: the function jumped to is timed, the one that jumps is not" {
 	fs_time "$FIXTURES/jumps:jump_home" "$FIXTURES/jumps:jump_now" -- "$FIXTURES/jumps" 3 9 1
 	assert_eq home 9 "$(latency count jump_home)"

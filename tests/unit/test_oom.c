@@ -20,6 +20,7 @@
 #include "base/loop.h"
 #include "base/opt.h"
 #include "engine/btftypes.h"
+#include "model/latency.h"
 #include "model/profile.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
@@ -319,7 +320,7 @@ struct probe {
 	const char *text;
 	pid_t pid;
 	const char *command, *exclude;
-	bool regex;
+	bool regex, pairs;
 };
 
 static void found_targets(const struct fsc_targets *t)
@@ -329,6 +330,9 @@ static void found_targets(const struct fsc_targets *t)
 
 		found(&at->offset, sizeof(at->offset));
 		found(&at->row, sizeof(at->row));
+		found(&at->by_insns, sizeof(at->by_insns));
+		for (size_t k = 0; k < at->n_exits; k++)
+			found(&at->exits[k].offset, sizeof(at->exits[k].offset));
 		found_text(at->aliases);
 		found_text(fsc_targets_row(t, at->row)->name);
 	}
@@ -342,6 +346,8 @@ static int resolve_spec(const struct fsc_spec *s, const struct probe *p, struct 
 				  .n_pids = p->pid != 0,
 				  .command = p->command,
 				  .regex = p->regex,
+				  .pairs = p->pairs,
+				  .returns = FSC_RETURNS_INSNS,
 				  .excludes = &exclude,
 				  .n_excludes = p->exclude != NULL};
 	struct fsc_targets t;
@@ -459,6 +465,17 @@ static void signatures(void **state)
 	sweep(read_kernel_signature, "vfs_read", 24);
 }
 
+/* Where entry and return belong together, the code is read, too. */
+static void timed_functions(void **state)
+{
+	struct probe glob = {.text = "c:*mutex_*lock", .pairs = true};
+	struct probe own = {.text = ":*_functions", .pid = getpid(), .pairs = true};
+
+	(void)state;
+	sweep(resolve, &glob, 60);
+	sweep(resolve, &own, 60);
+}
+
 static void lines(void **state)
 {
 	(void)state;
@@ -567,9 +584,75 @@ static void differences(void **state)
 	fsc_profile_release(&p);
 }
 
+static struct fsc_latencies make_latencies(void)
+{
+	struct fsc_latencies l = {.funcs = funcs,
+				  .n_funcs = 2,
+				  .by = FSC_BY_COMM | FSC_BY_PID,
+				  .parts = {true, true, true, true},
+				  .rows = FSC_VEC_INIT(struct fsc_latency)};
+
+	for (uint32_t i = 0; i < 20; i++) {
+		struct fsc_latency *row = fsc_latencies_add(&l);
+
+		assert_non_null(row);
+		row->key.func = i & 1;
+		row->key.pid = i;
+		row->slot->count = row->slot->total = row->slot->hist[7 * i] = i;
+		row->floor_ns = 100;
+		memcpy(row->key.comm, "a,\"b\"", 5);
+	}
+	return l;
+}
+
+static int subtract_latencies(const void *arg, struct fsc_err *err)
+{
+	struct fsc_latencies d, none = {.rows = FSC_VEC_INIT(struct fsc_latency)};
+	int rc = fsc_latencies_subtract(arg, arg, true, &d, err);
+
+	if (rc)
+		return rc;
+	found(&d.rows.n, sizeof(d.rows.n));
+	fsc_latencies_release(&d);
+	rc = fsc_latencies_subtract(arg, &none, false, &d, err);
+	if (rc)
+		return rc;
+	found(&d.rows.n, sizeof(d.rows.n));
+	fsc_latencies_release(&d);
+	return 0;
+}
+
+static int make_bins(const void *arg, struct fsc_err *err)
+{
+	const struct fsc_latencies *l = arg;
+	const struct fsc_slot *slot = FSC_AT(struct fsc_latency, &l->rows, 19)->slot;
+	struct fsc_vec doubling = FSC_VEC_INIT(struct fsc_bin),
+		       equal = FSC_VEC_INIT(struct fsc_bin);
+	int rc = fsc_slot_bins_log2(slot, &doubling, err);
+
+	if (!rc)
+		rc = fsc_slot_bins_linear(slot, 10, 1000, 10, &equal, err);
+	found(&doubling.n, sizeof(doubling.n));
+	found(&equal.n, sizeof(equal.n));
+	fsc_vec_release(&doubling);
+	fsc_vec_release(&equal);
+	return rc;
+}
+
+static void timings(void **state)
+{
+	struct fsc_latencies l = make_latencies();
+
+	(void)state;
+	sweep(subtract_latencies, &l, 100);
+	sweep(make_bins, &l, 100);
+	fsc_latencies_release(&l);
+}
+
 struct output {
 	const struct fsc_sink_ops *ops;
 	const struct fsc_profile *profile;
+	const struct fsc_latencies *latencies;
 	FILE *to;
 	char **text;
 };
@@ -580,11 +663,14 @@ static int write_all(const void *arg, struct fsc_err *err)
 	static const struct fsc_summary sum = {
 	    .lost = {{"keys_full", 1}}, .refused = &refused, .n_refused = 1};
 	const struct output *o = arg;
-	struct fsc_sink s = {.ops = o->ops, .out = o->to, .side = o->to, .width = 40};
+	struct fsc_sink s = {
+	    .ops = o->ops, .out = o->to, .side = o->to, .width = 40, .histograms = true};
 	int rc;
 
 	rewind(o->to);
 	rc = fsc_sink_profile(&s, o->profile, err);
+	if (!rc)
+		rc = fsc_sink_latency(&s, o->latencies, err);
 	if (!rc)
 		rc = fsc_sink_summary(&s, &sum, err);
 	if (!rc)
@@ -595,6 +681,7 @@ static int write_all(const void *arg, struct fsc_err *err)
 static void sinks(void **state)
 {
 	struct fsc_profile p = make_profile();
+	struct fsc_latencies l = make_latencies();
 	size_t size = 0;
 	char *text = NULL;
 	FILE *to = open_memstream(&text, &size);
@@ -602,7 +689,7 @@ static void sinks(void **state)
 	(void)state;
 	assert_non_null(to);
 	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
-		struct output o = {*ops, &p, to, &text};
+		struct output o = {*ops, &p, &l, to, &text};
 
 		if ((*ops)->profile)
 			sweep(write_all, &o, 100);
@@ -610,6 +697,7 @@ static void sinks(void **state)
 	fclose(to);
 	free(text);
 	fsc_profile_release(&p);
+	fsc_latencies_release(&l);
 }
 
 /* Stacks with every sort of frame, some of them equal. */
@@ -685,7 +773,7 @@ static void stacks(void **state)
 	(void)state;
 	assert_non_null(to);
 	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
-		struct output o = {*ops, NULL, to, &text};
+		struct output o = {.ops = *ops, .to = to, .text = &text};
 
 		sweep(show_stacks, &o, 60);
 	}
@@ -759,6 +847,8 @@ int main(void)
 	    cmocka_unit_test(stacks),
 	    cmocka_unit_test(addresses),
 	    cmocka_unit_test(traces),
+	    cmocka_unit_test(timed_functions),
+	    cmocka_unit_test(timings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* src/base/str.h: patterns as people type them, the distance between names, and the names offered
- * to somebody who mistyped one. */
+/* src/base/str.h: patterns and durations as people type them, the distance between names, and the
+ * names offered to somebody who mistyped one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -266,6 +266,68 @@ static void nearest_text_is_cut_not_overrun(void **state)
 	assert_int_equal(strlen(n.best[1].name), sizeof(n.best[1].name) - 1);
 }
 
+static void durations(void **state)
+{
+	static const struct {
+		const char *text;
+		double ns;
+	} all[] = {
+	    {"0", 0},	   {"0.0", 0},	    {"0ms", 0},	    {"1ns", 1},	   {"007us", 7e3},
+	    {"10ms", 1e7}, {"1.5s", 1.5e9}, {"0.5us", 500}, {"2m", 120e9}, {"3.ns", 3},
+	};
+	double ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		ns = -1;
+		if (!fsc_str_duration(all[i].text, strlen(all[i].text), &ns) || ns != all[i].ns)
+			fail_msg("'%s' is %g", all[i].text, ns);
+	}
+	/* no more than n letters are looked at */
+	assert_true(fsc_str_duration("10ms,500us", 4, &ns));
+	assert_true(ns == 1e7);
+	assert_true(fsc_str_duration("0,10ms", 1, &ns));
+	assert_true(ns == 0);
+}
+
+static void what_is_no_duration(void **state)
+{
+	static const char *const all[] = {
+	    "",
+	    "5",
+	    "1.5",
+	    "ms",
+	    ".5ms",
+	    "-1ms",
+	    "+1ms",
+	    "1 ms",
+	    "1msx",
+	    "1M",
+	    "1h",
+	    "1MS",
+	    "1min",
+	    "1.2.3ms",
+	    "0.0.0",
+	    "0..",
+	    "1e3ms",
+	    "0x10ns",
+	    "infs",
+	    "nans",
+	    "1n",
+	    "1,5ms",
+	    " 1ms",
+	    "1ms ",
+	    "99999999999999999999s",
+	    "1000000000000000000000000000000000000000ns",
+	};
+	double ns;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (fsc_str_duration(all[i], strlen(all[i]), &ns))
+			fail_msg("'%s' is taken for %g ns", all[i], ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -281,6 +343,8 @@ int main(void)
 	    cmocka_unit_test(nearest_first_and_at_most_three),
 	    cmocka_unit_test(nearest_of_nothing_is_empty),
 	    cmocka_unit_test(nearest_text_is_cut_not_overrun),
+	    cmocka_unit_test(durations),
+	    cmocka_unit_test(what_is_no_duration),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
