@@ -88,6 +88,8 @@ $(FIX)/chains: $(FIX_SRC)/chains.c $(FIX_HDR)
 $(FIX)/chains-nofp: $(FIX_SRC)/chains.c $(FIX_HDR)
 	$(CC) $(FIX_CHAINS) -fomit-frame-pointer -o $@ $<
 
+$(FIX)/timed: FIX_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
 # The C compiler takes no such name; objcopy does.
 $(FIX)/ctlsym: $(FIX_SRC)/ctlsym.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -c -o $@.o $<

@@ -6,14 +6,15 @@
 #include "cmd/cmd.h"
 #include "cmd/keys.h"
 #include "cmd/run.h"
+#include "cmd/slowest.h"
 
-enum { SLOW_STACKS = 4096 };
+enum { SLOW_STACKS = 4096, MOST_KEPT = 10000 };
 
 struct time_opts {
 	struct fsc_keys keys;
 	bool zeros, reverse, histogram, wide, self, off_cpu, raw;
 	int sort, unit, calls_in;
-	unsigned top;
+	unsigned top, keep;
 	const char *linear, *slow;
 };
 
@@ -40,7 +41,9 @@ static const struct fsc_opt time_opts[] = {
     {'u', "unit", FSC_OPT_CHOICE, offsetof(struct time_opts, unit), "UNIT", "of durations",
      unit_names},
     {0, "slow", FSC_OPT_STRING, offsetof(struct time_opts, slow), "TIME",
-     "count calls that take at least so long (10ms)", NULL},
+     "keep calls that take at least so long (10ms)", NULL},
+    {0, "keep", FSC_OPT_UINT, offsetof(struct time_opts, keep), "N",
+     "so many of the slowest calls of each function (10)", NULL},
     {0, "self", FSC_OPT_FLAG, offsetof(struct time_opts, self), NULL,
      "also the time without probed functions inside", NULL},
     {0, "off-cpu", FSC_OPT_FLAG, offsetof(struct time_opts, off_cpu), NULL,
@@ -58,7 +61,24 @@ struct time_state {
 	bool zeros, reverse;
 	enum fsc_latency_sort sort;
 	unsigned top;
+	struct fsc_slowest *slowest; /* NULL: not asked for */
 };
+
+static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
+{
+	struct time_state *s = state;
+
+	return s->slowest ? fsc_slowest_start(s->slowest, facts, err) : 0;
+}
+
+static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
+{
+	struct time_state *s = state;
+
+	(void)sink;
+	(void)stop;
+	return s->slowest ? fsc_slowest_read(s->slowest, false, err) : 0;
+}
 
 /* Reports what was timed since the last report. */
 static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
@@ -68,7 +88,6 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	struct fsc_latencies now, delta;
 	int rc = fsc_live_latencies(live, s->zeros, &now, err);
 
-	(void)last;
 	if (rc)
 		return rc;
 	rc = fsc_latencies_subtract(&now, &s->before, s->zeros, &delta, err);
@@ -80,11 +99,14 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	}
 	fsc_latencies_release(&s->before);
 	s->before = now;
-	return rc;
+	if (rc || !last || !s->slowest)
+		return rc;
+	rc = fsc_slowest_read(s->slowest, true, err);
+	return rc ? rc : fsc_slowest_show(s->slowest, sink, err);
 }
 
 static const struct fsc_run_view view = {
-    .doing = "timing", .data = FSC_DATA_LATENCIES, .report = report};
+    .doing = "timing", .data = FSC_DATA_LATENCIES, .start = start, .tick = tick, .report = report};
 
 /* "MIN,MAX,STEP" */
 static int parse_linear(const char *text, struct fsc_sink *sink, struct fsc_err *err)
@@ -129,6 +151,8 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 	if (!rc && to->slow)
 		rc = parse_slow(to->slow, &plan->session.slow_ns, err);
 	plan->session.mode = FSC_MODE_TIME;
+	if (!to->keep || to->keep > MOST_KEPT)
+		return fsc_err_usage(err, "--keep takes 1 to %d", MOST_KEPT);
 	if (to->slow) {
 		plan->session.n_rings = 1;
 		plan->session.stacks = FSC_STACKS_USER | FSC_STACKS_KERNEL;
@@ -166,14 +190,18 @@ static int plan_and_run(int argc, char **argv, char **command, struct time_opts 
 		rc = plan_time(to, &plan, &state, err);
 	if (rc)
 		return rc;
-	rc = fsc_run(&plan, err);
+	if (to->slow)
+		rc = fsc_slowest_new(to->keep, &state.slowest, err);
+	if (!rc)
+		rc = fsc_run(&plan, err);
 	fsc_latencies_release(&state.before);
+	fsc_slowest_free(state.slowest);
 	return rc;
 }
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
-	struct time_opts to = {.keys = FSC_KEYS_INIT(1024)};
+	struct time_opts to = {.keys = FSC_KEYS_INIT(1024), .keep = 10};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
 	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &to, &po, &ro, err);

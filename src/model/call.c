@@ -52,6 +52,7 @@ int fsc_call_decode(const void *record, size_t size, const struct fsc_func *func
 				 .ret = rec->ret,
 				 .duration_ns = rec->duration_ns};
 	memcpy(ret->comm, rec->comm, sizeof(rec->comm));
+	memcpy(ret->args, rec->args, sizeof(rec->args));
 	for (unsigned i = 0; i < rec->n_values; i++) {
 		ret->values[i].number = rec->values[i];
 		ret->values[i].unreadable = rec->unreadable >> i & 1;

@@ -29,6 +29,8 @@ struct fsc_call {
 	uint32_t depth; /* of the call tree */
 	char comm[FSC_COMM_LEN + 1];
 	bool has_ret, has_duration;
+	bool slow; /* shown because it took so long; its arguments as numbers: */
+	uint64_t args[FSC_TRACE_ARGS];
 	uint64_t ret, duration_ns;
 	struct fsc_call_value values[FSC_TRACE_VALUES];
 	const char *const *kernel_stack, *const *user_stack; /* the innermost frame first */

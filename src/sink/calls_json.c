@@ -51,6 +51,8 @@ static void add_args(const struct fsc_call *c, struct fsc_buf *b)
 	bool first = true;
 
 	fsc_buf_puts(b, ",\"args\":[");
+	for (size_t i = 0; c->slow && i < FSC_TRACE_ARGS; i++)
+		fsc_buf_printf(b, "%s%lld", i ? "," : "", (long long)c->args[i]);
 	for (size_t i = 0; c->format && i < c->format->convs.n; i++) {
 		const struct fsc_conv *conv = FSC_AT(struct fsc_conv, &c->format->convs, i);
 
@@ -96,7 +98,7 @@ static void add_stack(struct fsc_buf *b, const char *key, const char *const *fra
 void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
 {
 	(void)s;
-	fsc_buf_puts(b, "{\"type\":\"call\"");
+	fsc_buf_puts(b, c->slow ? "{\"type\":\"call\",\"slow\":true" : "{\"type\":\"call\"");
 	add_number(b, "time_ns", c->time_ns);
 	add_number(b, "pid", c->pid);
 	add_number(b, "tid", c->tid);
@@ -115,7 +117,11 @@ void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 		fsc_buf_printf(b, ",\"ret\":%lld", (long long)c->ret);
 	if (c->has_duration)
 		add_number(b, "duration_ns", c->duration_ns);
-	add_stack(b, "kernel_stack", c->kernel_stack, c->n_kernel);
-	add_stack(b, "user_stack", c->user_stack, c->n_user);
+	if (c->slow) { /* one behind the other in memory */
+		add_stack(b, "stack", c->kernel_stack, c->n_kernel + c->n_user);
+	} else {
+		add_stack(b, "kernel_stack", c->kernel_stack, c->n_kernel);
+		add_stack(b, "user_stack", c->user_stack, c->n_user);
+	}
 	fsc_buf_puts(b, "}\n");
 }

@@ -52,13 +52,22 @@ static void add_stack(const char *const *frames, size_t n, struct fsc_buf *b)
 	}
 }
 
+static void add_numbers(const struct fsc_call *c, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < FSC_TRACE_ARGS; i++)
+		fsc_buf_printf(b, "%s%#llx", i ? ", " : "(", (unsigned long long)c->args[i]);
+	fsc_buf_putc(b, ')');
+}
+
 void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
 {
 	size_t indent = (size_t)c->depth * TREE_INDENT;
 
-	if (!s->begun)
+	if (!s->calls_begun && s->begun)
+		fsc_buf_putc(b, '\n');
+	if (!s->calls_begun)
 		header(s, b);
-	s->begun = true;
+	s->begun = s->calls_begun = true;
 	if (s->timestamps) {
 		fsc_sink_clock(c->time_ns, b);
 		fsc_buf_putc(b, ' ');
@@ -68,6 +77,8 @@ void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	fsc_buf_pad(b, ' ', indent < TREE_MAX ? indent : TREE_MAX);
 	column(b, c->func->name, 16);
 	fsc_call_message(c, fsc_fmt_term, b);
+	if (c->slow)
+		add_numbers(c, b);
 	add_return(c, b);
 	while (b->n && b->s[b->n - 1] == ' ')
 		b->s[--b->n] = '\0';

@@ -31,8 +31,9 @@ struct fsc_sink {
 	bool histograms;			    /* of every line, not only of a single one */
 	double linear_min, linear_max, linear_step; /* ns; step 0: bins by powers of two */
 	enum fsc_stack_view view;
-	bool begun;	 /* the sink's own: something was written */
-	unsigned height; /* the sink's own: of the picture */
+	bool begun;	  /* the sink's own: something was written */
+	bool calls_begun; /* likewise, of calls */
+	unsigned height;  /* the sink's own: of the picture */
 };
 
 /* What is not in a format has no function there. */

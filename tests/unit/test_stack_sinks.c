@@ -507,7 +507,7 @@ static void formats_without_a_place(void **state)
 	assert_string_equal(err.hint, "use one of: text, json, csv, folded");
 	w.sink.intervals = false;
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), 0);
-	forget(&w);
+	end(&w, "");
 }
 
 int main(void)

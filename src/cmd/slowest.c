@@ -1,0 +1,122 @@
+/* Every call above the threshold comes by the ring; of each function the slowest stay. */
+#include "cmd/slowest.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "source/calls.h"
+
+struct kept {
+	struct fsc_call call;
+	const char **frames; /* owned; the names are the namer's */
+};
+
+struct fsc_slowest {
+	unsigned keep;
+	struct fsc_namer *namer;
+	struct fsc_call_source *source;
+	struct fsc_vec kept; /* struct kept */
+};
+
+int fsc_slowest_new(unsigned keep, struct fsc_slowest **ret, struct fsc_err *err)
+{
+	struct fsc_slowest *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fsc_err_nomem(err);
+	s->keep = keep;
+	s->kept = FSC_VEC_INIT(struct kept);
+	*ret = s;
+	return 0;
+}
+
+void fsc_slowest_free(struct fsc_slowest *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->kept.n; i++)
+		free(FSC_AT(struct kept, &s->kept, i)->frames);
+	fsc_vec_release(&s->kept);
+	fsc_call_source_free(s->source);
+	fsc_namer_free(s->namer);
+	free(s);
+}
+
+int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts, struct fsc_err *err)
+{
+	struct fsc_call_opts opts = {.kernel_stack = true, .user_stack = true, .own_frame = true};
+	int rc = fsc_namer_new(facts->session, facts->pids, facts->n_pids, false, &s->namer, err);
+
+	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &opts, &s->source, err);
+}
+
+/* Where a call is to be kept: a new place, that of the quickest one of its function, or none. */
+static struct kept *find_place(struct fsc_slowest *s, const struct fsc_call *c)
+{
+	struct kept *quickest = NULL;
+	unsigned n = 0;
+
+	for (size_t i = 0; i < s->kept.n; i++) {
+		struct kept *k = FSC_AT(struct kept, &s->kept, i);
+
+		if (k->call.func != c->func)
+			continue;
+		n++;
+		if (!quickest || k->call.duration_ns < quickest->call.duration_ns)
+			quickest = k;
+	}
+	if (n < s->keep)
+		return fsc_vec_push(&s->kept);
+	return quickest->call.duration_ns < c->duration_ns ? quickest : NULL;
+}
+
+static int keep(const struct fsc_call *c, void *arg, struct fsc_err *err)
+{
+	size_t n = c->n_kernel + c->n_user;
+	struct fsc_slowest *s = arg;
+	size_t before = s->kept.n;
+	struct kept *k = find_place(s, c);
+	const char **frames;
+
+	if (!k)
+		return before < s->keep ? fsc_err_nomem(err) : 0;
+	frames = calloc(n + 1, sizeof(*frames));
+	if (!frames)
+		return fsc_err_nomem(err);
+	if (n)
+		memcpy(frames, c->kernel_stack, n * sizeof(*frames));
+	free(k->frames);
+	*k = (struct kept){*c, frames};
+	k->call.slow = true;
+	k->call.kernel_stack = frames;
+	k->call.user_stack = frames + c->n_kernel;
+	return 0;
+}
+
+int fsc_slowest_read(struct fsc_slowest *s, bool last, struct fsc_err *err)
+{
+	return fsc_call_source_read(s->source, last, keep, s, err);
+}
+
+static int by_duration(const void *pa, const void *pb)
+{
+	const struct kept *a = pa, *b = pb;
+
+	return (b->call.duration_ns > a->call.duration_ns) -
+	       (b->call.duration_ns < a->call.duration_ns);
+}
+
+int fsc_slowest_show(struct fsc_slowest *s, struct fsc_sink *sink, struct fsc_err *err)
+{
+	int rc = 0;
+
+	/* A table whose columns are durations has no place for them. */
+	if (sink->ops->summary_aside)
+		return 0;
+	if (s->kept.n)
+		qsort(s->kept.data, s->kept.n, sizeof(struct kept), by_duration);
+	for (size_t i = 0; !rc && i < s->kept.n; i++)
+		rc = fsc_sink_call(sink, &FSC_AT(struct kept, &s->kept, i)->call, err);
+	return rc;
+}

@@ -1,0 +1,19 @@
+/* The slowest calls of each function, with what is known of them: for `time --slow`. */
+#ifndef FSC_CMD_SLOWEST_H
+#define FSC_CMD_SLOWEST_H
+
+#include "cmd/run.h"
+
+struct fsc_slowest;
+
+/* keep: calls of each function. The caller owns *ret. */
+int fsc_slowest_new(unsigned keep, struct fsc_slowest **ret, struct fsc_err *err);
+void fsc_slowest_free(struct fsc_slowest *s);
+int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts,
+		      struct fsc_err *err);
+/* Takes in the calls that have come. */
+int fsc_slowest_read(struct fsc_slowest *s, bool last, struct fsc_err *err);
+/* Writes what was kept, slowest first. */
+int fsc_slowest_show(struct fsc_slowest *s, struct fsc_sink *sink, struct fsc_err *err);
+
+#endif
