@@ -1,0 +1,177 @@
+# Every funcscope command line of docs/from-bcc.md and docs/from-bpftrace.md, run as it stands there, but for what no test machine has.
+# A comment in the source of the page, behind the command, says what the test needs to know, separated by semicolons:
+#
+#   needs WORDS      kernel: kernel functions have to be traceable; x86: another machine has no such probe; guest: also run in the
+#                    virtual machines, which are slow and run nothing else of these pages
+#   instead A => B   in the command, for programs and processes that are not here ($FIXTURES is known)
+#   run PROGRAM ARGS a fixture, as the command after --
+#   gives REGEX      has to be found in the output
+#
+# Besides: the process of -p is one that reads files all the time, -d and -i are fractions of a second, and what has no -p gets
+# a command that reads, writes, forks and sleeps. Both use a libc of their own, so that no other process of the machine is probed.
+load common
+
+setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
+setup() {
+	e2e_setup
+	[[ -e $E2E_TOP/docs/from-bcc.md ]] || skip "the pages are not here"
+	private_libc
+}
+teardown() { e2e_teardown; }
+
+private_libc() {
+	local line libc=
+	while read -r line; do
+		[[ $line != *libc.so.6 ]] || libc=${line##* }
+	done </proc/$BASHPID/maps
+	[[ $libc == /* ]] || skip "this shell uses no libc.so.6"
+	mkdir "$TMP/lib"
+	cp -L "$libc" "$TMP/lib/libc.so.6"
+}
+
+# What a command without -p looks at.
+workload() {
+	printf '%s\n' 'for i in 1 2 3; do read -r x </proc/self/stat; echo "$x" >/dev/null; done' \
+		'dd if=/dev/zero of=/dev/null bs=32768 count=1 2>/dev/null; sleep 0.01; cat /etc/passwd | cat >/dev/null'
+}
+
+# What a command with -p looks at; its pid is in VICTIM.
+start_victim() {
+	mkfifo "$TMP/never"
+	LD_LIBRARY_PATH=$TMP/lib bash -c 'exec 9<>"$1"; while :; do read -r x </proc/self/stat; read -r -t 0.01 -u 9; done' \
+		victim "$TMP/never" >/dev/null 2>&1 3>&- &
+	VICTIM=$!
+	PIDS+=("$VICTIM")
+}
+
+# table PAGE SECTION: its rows as COMMAND, a tab, the comment.
+table() {
+	local line section='' command='^`(funcscope [^`]*)`' comment='<!-- (.*) -->'
+	while IFS= read -r line; do
+		if [[ $line == '## '* ]]; then section=${line#\#\# }; fi
+		[[ $section == "$2" && $line == '| '*' | `funcscope '* ]] || continue
+		line=${line//\\|/$'\001'}
+		line=${line#| * | }
+		[[ $line =~ $command ]] || fail "no command in: $line"
+		printf '%s\t' "${BASH_REMATCH[1]//$'\001'/|}"
+		if [[ $line =~ $comment ]]; then printf '%s' "${BASH_REMATCH[1]//$'\001'/|}"; fi
+		printf '\n'
+	done <"$E2E_TOP/docs/$1"
+}
+
+# read_comment COMMENT: sets NEEDS, RUN, GIVES, and A and B of each replacement in INSTEAD.
+read_comment() {
+	local part rest=$1
+	NEEDS='' RUN='' GIVES='' INSTEAD=()
+	while [[ -n $rest ]]; do
+		part=${rest%%; *}
+		if [[ $part == "$rest" ]]; then rest=; else rest=${rest#*; }; fi
+		case $part in
+		"needs "*) NEEDS=" ${part#needs } " ;;
+		"run "*) RUN=${part#run } ;;
+		"gives "*) GIVES=${part#gives } ;;
+		"instead "*" =>"*)
+			part=${part#instead }
+			INSTEAD+=("${part%% =>*}" "${part#* =>}")
+			;;
+		*) fail "the comment says '$part'" ;;
+		esac
+	done
+}
+
+# prepare COMMAND: sets ARGS, the arguments to run it with.
+prepare() {
+	local text=${1#funcscope } i words
+	for ((i = 0; i < ${#INSTEAD[@]}; i += 2)); do
+		[[ $text == *"${INSTEAD[i]}"* ]] || fail "there is no '${INSTEAD[i]}' in: $1"
+		text=${text//"${INSTEAD[i]}"/"${INSTEAD[i + 1]# }"}
+	done
+	text=${text//'$FIXTURES'/"$FIXTURES"}
+	text=${text//'-p $('*([^\)])')'/-p 0}
+	set -f
+	eval "words=($text)"
+	set +f
+	ARGS=()
+	local has_pid='' has_end=''
+	for ((i = 0; i < ${#words[@]}; i++)); do
+		ARGS+=("${words[i]}")
+		case ${words[i]} in
+		-p) has_pid=1 words[i + 1]=$VICTIM ;;
+		-d) has_end=1 words[i + 1]=0.4 ;;
+		-i) words[i + 1]=0.2 ;;
+		esac
+	done
+	[[ ${words[0]} != list ]] || return 0
+	if [[ -n $has_pid ]]; then
+		[[ -n $has_end ]] || ARGS+=(-d 0.3)
+	elif [[ -n $RUN ]]; then
+		read -ra words <<<"$RUN"
+		ARGS+=(-- "$FIXTURES/${words[0]}" "${words[@]:1}")
+	else
+		ARGS+=(-- bash -c "$(workload)")
+	fi
+}
+
+# try COMMAND: runs it; prints what is wrong.
+try() {
+	prepare "$1" 2>&1 || return 0
+	status=0
+	rm -f "$TMP"/*.svg
+	LD_LIBRARY_PATH=$TMP/lib timeout 60 "$FUNCSCOPE" "${ARGS[@]}" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+	if ((status)); then
+		echo "exit status $status: $1"
+		cat "$TMP/err"
+		return
+	fi
+	[[ ${ARGS[0]} == list ]] || grep -qE 'seen [0-9]+ = kept [0-9]+' "$TMP/out" "$TMP/err" "$TMP"/*.svg 2>/dev/null ||
+		echo "no books: $1"
+	[[ -z $GIVES ]] || grep -qE -- "$GIVES" "$TMP/out" || echo "no /$GIVES/ in the output of: $1"
+	no_control_bytes "$TMP/out" || true
+}
+
+# wanted CLASS: whether the row that was read belongs to this test and can run here.
+wanted() {
+	local class=user
+	[[ $NEEDS != *" kernel "* ]] || class=kernel
+	[[ $class == "$1" ]] || return
+	[[ -z ${IN_VM:-} || $NEEDS == *" guest "* ]] || return
+	[[ $NEEDS != *" x86 "* || $(uname -m) == x86_64 ]]
+}
+
+# pages PAGE SECTION CLASS
+pages() {
+	local command comment rows=0 names='' wrong=''
+	shopt -s extglob
+	while IFS=$'\t' read -r command comment; do
+		((++rows))
+		read_comment "$comment"
+		wanted "$3" || continue
+		names+="; ${command#funcscope }"
+		[[ $3 != kernel || $(doctor_rung "kernel functions") != null ]] || continue
+		[[ -n ${VICTIM:-} ]] || start_victim
+		wrong+=$(try "$command")$'\n'
+	done < <(table "$1" "$2")
+	((rows)) || fail "no table under '$2' in $1"
+	[[ -n $names ]] || skip "nothing of this is run ${IN_VM:+in a guest}"
+	[[ $3 != kernel || $(doctor_rung "kernel functions") != null ]] ||
+		skip "kernel functions cannot be probed here (kprobe: $(doctor_why kprobe))$names"
+	[[ -z ${wrong//$'\n'/} ]] || fail "$wrong"
+}
+
+@test "BCC's funccount: user functions, tracepoints, USDT" { pages from-bcc.md funccount user; }
+@test "BCC's funccount: kernel functions" { pages from-bcc.md funccount kernel; }
+@test "BCC's funclatency: user functions" { pages from-bcc.md funclatency user; }
+@test "BCC's funclatency: kernel functions" { pages from-bcc.md funclatency kernel; }
+@test "BCC's stackcount: user functions, tracepoints, USDT" { pages from-bcc.md stackcount user; }
+@test "BCC's stackcount: kernel functions" { pages from-bcc.md stackcount kernel; }
+@test "BCC's trace: user functions, tracepoints, USDT" { pages from-bcc.md trace user; }
+@test "BCC's trace: kernel functions" { pages from-bcc.md trace kernel; }
+@test "bpftrace: listing" { pages from-bpftrace.md Listing user; }
+@test "bpftrace: counting, user functions and tracepoints" { pages from-bpftrace.md Counting user; }
+@test "bpftrace: counting, kernel functions" { pages from-bpftrace.md Counting kernel; }
+@test "bpftrace: timing, user functions" { pages from-bpftrace.md Timing user; }
+@test "bpftrace: timing, kernel functions" { pages from-bpftrace.md Timing kernel; }
+@test "bpftrace: stacks, user functions and tracepoints" { pages from-bpftrace.md Stacks user; }
+@test "bpftrace: stacks, kernel functions" { pages from-bpftrace.md Stacks kernel; }
+@test "bpftrace: printing, user functions, tracepoints, USDT" { pages from-bpftrace.md Printing user; }
+@test "bpftrace: printing, kernel functions" { pages from-bpftrace.md Printing kernel; }
