@@ -18,9 +18,8 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "cmd/budget.h"
-#include "cmd/cputime.h"
 #include "cmd/warn.h"
-#include "engine/child.h"
+#include "cmd/watched.h"
 #include "engine/session.h"
 #include "sink/sink.h"
 #include "source/cgroups.h"
@@ -36,10 +35,8 @@ struct run {
 	const struct fsc_run_plan *plan;
 	const struct fsc_run_opts *o;
 	sigset_t signals, old_mask;
-	struct fsc_child child;
-	struct fsc_vec pids, tids; /* pid_t: what to count */
-	struct fsc_vec owners;	   /* pid_t: whose files to look into */
-	struct fsc_vec pidfds;	   /* int */
+	struct fsc_watched who;
+	struct fsc_vec pidfds; /* int */
 	struct fsc_targets targets;
 	struct fsc_session *session;
 	struct fsc_live *live;
@@ -47,63 +44,10 @@ struct run {
 	struct fsc_sink sink;
 	double max_overhead; /* percent; 0: none */
 	struct fsc_budget *budget;
-	uint64_t start_ns, cpu_start, cpu_last;
-	bool child_ended;
-	int child_status;
-	uint64_t child_cpu_ns;
+	uint64_t start_ns;
 };
 
 /* ---- preparation ---- */
-
-/* The process a thread belongs to. */
-static int thread_owner(pid_t tid, struct fsc_vec *ret, struct fsc_err *err)
-{
-	char path[64], line[128];
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	pid_t *slot;
-	int tgid;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Tgid: %d", &tgid) != 1)
-			continue;
-		slot = fsc_vec_push(ret);
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = tgid;
-		return 0;
-	}
-	return fsc_err_set(err, ESRCH, "no thread %d is running; see: ps -eL", tid);
-}
-
-static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
-{
-	pid_t *slot = fsc_vec_push(v);
-
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = pid;
-	return 0;
-}
-
-/* Whose calls count, and whose files are meant by short names. */
-static int find_tasks(struct run *r, struct fsc_err *err)
-{
-	int rc = fsc_probes_pids(&r->plan->probe->pids, &r->pids, err);
-
-	if (!rc)
-		rc = fsc_probes_pids(&r->o->tids, &r->tids, err);
-	for (size_t i = 0; !rc && i < r->pids.n; i++)
-		rc = push_pid(&r->owners, *FSC_AT(pid_t, &r->pids, i), err);
-	for (size_t i = 0; !rc && i < r->tids.n; i++)
-		rc = thread_owner(*FSC_AT(pid_t, &r->tids, i), &r->owners, err);
-	if (!rc && r->plan->command)
-		rc = fsc_child_start(r->plan->command, &r->old_mask, &r->child, err);
-	if (!rc && r->plan->command)
-		rc = push_pid(&r->pids, r->child.pid, err);
-	return rc;
-}
 
 static int resolve(struct run *r, struct fsc_err *err)
 {
@@ -111,8 +55,8 @@ static int resolve(struct run *r, struct fsc_err *err)
 	char *path = r->plan->command ? fsc_libs_which(r->plan->command[0]) : NULL;
 
 	struct fsc_scope scope = {
-	    .pids = r->owners.data,
-	    .n_pids = r->owners.n,
+	    .pids = r->who.owners.data,
+	    .n_pids = r->who.owners.n,
 	    .command = path,
 	    .pairs = r->plan->session.mode == FSC_MODE_TIME || r->plan->session.weigh ||
 		     r->plan->session.pairs,
@@ -123,33 +67,11 @@ static int resolve(struct run *r, struct fsc_err *err)
 				  &r->targets, err);
 }
 
-static uint64_t cpu_now(const struct run *r)
-{
-	uint64_t sum = 0;
-
-	if (!r->owners.n)
-		return fsc_cputime_machine();
-	for (size_t i = 0; i < r->owners.n; i++)
-		sum += fsc_cputime_process(*FSC_AT(pid_t, &r->owners, i));
-	return sum;
-}
-
-/* CPU time of what was traced, 0 if unknown. A process that is gone leaves its last known value. */
-static uint64_t cpu_used(struct run *r)
-{
-	uint64_t now;
-
-	if (r->plan->command)
-		return r->child_ended ? r->child_cpu_ns : fsc_cputime_process(r->child.pid);
-	now = cpu_now(r);
-	if (now > r->cpu_last)
-		r->cpu_last = now;
-	return r->cpu_last > r->cpu_start ? r->cpu_last - r->cpu_start : 0;
-}
-
 static uint64_t budget_cpu(void *arg)
 {
-	return cpu_used(arg);
+	struct run *r = arg;
+
+	return fsc_watched_cpu(&r->who);
 }
 
 static int make_budget(struct run *r, struct fsc_err *err)
@@ -168,11 +90,11 @@ static int open_session(struct run *r, struct fsc_err *err)
 	struct fsc_session_opts so = r->plan->session;
 	int rc = 0;
 
-	so.pids = r->pids.data;
-	so.n_pids = r->pids.n;
+	so.pids = r->who.pids.data;
+	so.n_pids = r->who.pids.n;
 	so.follow = r->plan->command ? !r->o->no_follow : r->o->follow;
-	so.tids = r->tids.data;
-	so.n_tids = r->tids.n;
+	so.tids = r->who.tids.data;
+	so.n_tids = r->who.tids.n;
 	so.comm = r->o->comm;
 	so.via = (enum fsc_via)r->o->via;
 	so.fast_uprobes = r->o->fast_uprobes;
@@ -193,8 +115,8 @@ static int open_session(struct run *r, struct fsc_err *err)
 					  &(struct fsc_run_facts){.session = r->session,
 								  .live = r->live,
 								  .targets = &r->targets,
-								  .pids = r->pids.data,
-								  .n_pids = r->pids.n},
+								  .pids = r->who.pids.data,
+								  .n_pids = r->who.pids.n},
 					  err);
 	return rc;
 }
@@ -254,12 +176,10 @@ static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct run *r = arg;
-	int rc = fsc_child_wait(&r->child, &r->child_status, &r->child_cpu_ns, err);
 
 	(void)n;
-	r->child_ended = true;
 	loop->stop = true;
-	return rc;
+	return fsc_watched_child_ended(&r->who, err);
 }
 
 static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -272,12 +192,12 @@ static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	if (r->o->follow)
 		return 0;
 	/* Each descriptor stays readable for ever: look at all of them, once. */
-	for (size_t i = 0; i < r->owners.n; i++)
-		left += kill(*FSC_AT(pid_t, &r->owners, i), 0) == 0;
+	for (size_t i = 0; i < r->who.owners.n; i++)
+		left += kill(*FSC_AT(pid_t, &r->who.owners, i), 0) == 0;
 	if (left)
 		return 0;
 	fsc_log(FSC_LOG_NOTE, "%s ended",
-		r->owners.n == 1 ? "the process has" : "all processes have");
+		r->who.owners.n == 1 ? "the process has" : "all processes have");
 	loop->stop = true;
 	return 0;
 }
@@ -294,7 +214,7 @@ static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *
 
 	(void)loop;
 	(void)n;
-	cpu_used(r);
+	fsc_watched_cpu(&r->who);
 	/* The last stretch is reported at the end, not twice. */
 	if (r->o->duration > 0 && ran > r->o->duration - r->o->interval / 100)
 		return 0;
@@ -340,15 +260,15 @@ static int watch_pids(struct run *r, struct fsc_err *err)
 	int rc = fsc_loop_timer(&r->loop, r->max_overhead > 0 ? BUDGET_TICK : TICK, true, on_tick,
 				r, err);
 
-	for (size_t i = 0; !rc && i < r->owners.n; i++) {
-		int fd = (int)syscall(SYS_pidfd_open, *FSC_AT(pid_t, &r->owners, i), 0);
+	for (size_t i = 0; !rc && i < r->who.owners.n; i++) {
+		int fd = (int)syscall(SYS_pidfd_open, *FSC_AT(pid_t, &r->who.owners, i), 0);
 		int *slot = fd < 0 ? NULL : fsc_vec_push(&r->pidfds);
 
 		if (!slot) {
 			if (fd >= 0)
 				close(fd);
 			return fsc_err_sys(err, fd < 0 ? errno : ENOMEM, "cannot watch process %d",
-					   *FSC_AT(pid_t, &r->owners, i));
+					   *FSC_AT(pid_t, &r->who.owners, i));
 		}
 		*slot = fd;
 		rc = fsc_loop_watch_fd(&r->loop, fd, on_pid_end, r, err);
@@ -362,8 +282,8 @@ static int prepare_loop(struct run *r, struct fsc_err *err)
 
 	if (!rc)
 		rc = fsc_loop_signals(&r->loop, &r->signals, on_signal, r, err);
-	if (!rc && r->child.pid)
-		rc = fsc_loop_watch_fd(&r->loop, r->child.pidfd, on_child_end, r, err);
+	if (!rc && r->who.child.pid)
+		rc = fsc_loop_watch_fd(&r->loop, r->who.child.pidfd, on_child_end, r, err);
 	if (!rc)
 		rc = watch_pids(r, err);
 	if (!rc)
@@ -436,29 +356,15 @@ static int arm_and_wait(struct run *r, struct fsc_err *err)
 		return rc;
 	tell_attached(r, start_ns);
 	r->start_ns = fsc_clock_mono();
-	r->cpu_start = r->cpu_last = cpu_now(r);
+	fsc_watched_start(&r->who);
 	rc = start_timers(r, err);
 	if (!rc)
-		rc = fsc_child_release(&r->child, err);
+		rc = fsc_child_release(&r->who.child, err);
 	if (rc)
 		return rc;
 	tell_ready(r);
 	fsc_live_calibrate(r->live);
 	return fsc_loop_run(&r->loop, err);
-}
-
-static void tell_child(const struct run *r)
-{
-	if (!r->plan->command)
-		return;
-	if (!r->child_ended)
-		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", r->child.pid);
-	else if (WIFSIGNALED(r->child_status))
-		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", r->plan->command[0],
-			WTERMSIG(r->child_status), strsignal(WTERMSIG(r->child_status)));
-	else if (WEXITSTATUS(r->child_status))
-		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", r->plan->command[0],
-			WEXITSTATUS(r->child_status));
 }
 
 /* The probes are off: from here on a signal may end us at once, should the report block. Those that
@@ -476,7 +382,7 @@ static int finish(struct run *r, struct fsc_err *err)
 {
 	double duration = (double)(fsc_clock_mono() - r->start_ns) / 1e9;
 	struct fsc_summary sum;
-	uint64_t cpu = cpu_used(r);
+	uint64_t cpu = fsc_watched_cpu(&r->who);
 	int rc;
 
 	fsc_session_detach(r->session);
@@ -484,8 +390,7 @@ static int finish(struct run *r, struct fsc_err *err)
 	fsc_budget_tell(r->budget);
 	rc = report(r, true, err);
 	if (!rc)
-		rc = fsc_live_summary(r->live, cpu, !r->owners.n && !r->plan->command, duration,
-				      &sum, err);
+		rc = fsc_live_summary(r->live, cpu, fsc_watched_all(&r->who), duration, &sum, err);
 	if (!rc && r->plan->view->books)
 		r->plan->view->books(r->plan->state, &sum);
 	if (!rc)
@@ -493,13 +398,12 @@ static int finish(struct run *r, struct fsc_err *err)
 	if (to_file(r) && fclose(r->sink.out) && !rc)
 		rc = fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
 	r->sink.out = NULL;
-	tell_child(r);
+	fsc_watched_tell_child(&r->who);
 	return rc;
 }
 
 static void release(struct run *r)
 {
-	fsc_child_drop(&r->child);
 	fsc_loop_release(&r->loop);
 	for (size_t i = 0; i < r->pidfds.n; i++)
 		close(*FSC_AT(int, &r->pidfds, i));
@@ -507,9 +411,7 @@ static void release(struct run *r)
 	fsc_live_free(r->live);
 	fsc_session_free(r->session);
 	fsc_targets_release(&r->targets);
-	fsc_vec_release(&r->pids);
-	fsc_vec_release(&r->tids);
-	fsc_vec_release(&r->owners);
+	fsc_watched_release(&r->who);
 	fsc_vec_release(&r->pidfds);
 	if (to_file(r) && r->sink.out)
 		fclose(r->sink.out);
@@ -517,25 +419,15 @@ static void release(struct run *r)
 	 * of a finished run. */
 }
 
-static int parse_percent(const char *text, double *ret, struct fsc_err *err)
-{
-	char *end;
-
-	*ret = strtod(text, &end);
-	if (end == text || (*end && strcmp(end, "%")) || !(*ret > 0 && *ret <= 100))
-		return fsc_err_usage(
-		    err, "--max-overhead takes a percentage above 0 and up to 100, not '%s'", text);
-	return 0;
-}
-
 static int run(struct run *r, struct fsc_err *err)
 {
 	int rc = fsc_run_check(r->plan, err);
 
-	if (!rc && r->o->max_overhead)
-		rc = parse_percent(r->o->max_overhead, &r->max_overhead, err);
 	if (!rc)
-		rc = find_tasks(r, err);
+		rc = fsc_run_budget(r->o, &r->max_overhead, err);
+	if (!rc)
+		rc = fsc_watched_find(&r->who, &r->plan->probe->pids, &r->o->tids, &r->old_mask,
+				      err);
 	if (!rc)
 		rc = resolve(r, err);
 	if (!rc)
@@ -553,17 +445,14 @@ int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err)
 	struct run r = {
 	    .plan = plan,
 	    .o = plan->run,
-	    .child = {.pidfd = -1},
 	    .loop = {.epoll = -1},
-	    .pids = FSC_VEC_INIT(pid_t),
-	    .tids = FSC_VEC_INIT(pid_t),
-	    .owners = FSC_VEC_INIT(pid_t),
 	    .pidfds = FSC_VEC_INIT(int),
 	};
 	int rc;
 
 	if (r.o->verbose)
 		fsc_log_set_level(FSC_LOG_DEBUG);
+	fsc_watched_init(&r.who, plan->command);
 	fsc_targets_init(&r.targets);
 	r.targets.apart = plan->apart;
 	sigemptyset(&r.signals);

@@ -69,6 +69,8 @@ struct fsc_run_plan {
 
 /* Whether the options go together; a usage error otherwise. */
 int fsc_run_check(const struct fsc_run_plan *plan, struct fsc_err *err);
+/* The percentage of --max-overhead, 0 where it is not given. */
+int fsc_run_budget(const struct fsc_run_opts *o, double *ret, struct fsc_err *err);
 /* Runs until the command ends, the time is up, the processes are gone or a signal says so. */
 int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err);
 

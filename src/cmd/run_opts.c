@@ -1,4 +1,5 @@
 /* The options every run has, and which of them do not go together. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/run.h"
@@ -73,5 +74,19 @@ int fsc_run_check(const struct fsc_run_plan *plan, struct fsc_err *err)
 				     "--comm '%s' is longer than the %d bytes the kernel keeps of "
 				     "a task's name",
 				     o->comm, FSC_COMM_LEN - 1);
+	return 0;
+}
+
+int fsc_run_budget(const struct fsc_run_opts *o, double *ret, struct fsc_err *err)
+{
+	const char *text = o->max_overhead;
+	char *end;
+
+	if (!text)
+		return 0;
+	*ret = strtod(text, &end);
+	if (end == text || (*end && strcmp(end, "%")) || !(*ret > 0 && *ret <= 100))
+		return fsc_err_usage(
+		    err, "--max-overhead takes a percentage above 0 and up to 100, not '%s'", text);
 	return 0;
 }

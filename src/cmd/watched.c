@@ -1,0 +1,134 @@
+/* Finding tasks, and what they use. */
+#include "cmd/watched.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "cmd/cputime.h"
+#include "cmd/probes.h"
+
+void fsc_watched_init(struct fsc_watched *w, char *const *command)
+{
+	*w = (struct fsc_watched){
+	    .pids = FSC_VEC_INIT(pid_t),
+	    .tids = FSC_VEC_INIT(pid_t),
+	    .owners = FSC_VEC_INIT(pid_t),
+	    .command = command,
+	    .child = {.pidfd = -1},
+	};
+}
+
+void fsc_watched_release(struct fsc_watched *w)
+{
+	fsc_child_drop(&w->child);
+	fsc_vec_release(&w->pids);
+	fsc_vec_release(&w->tids);
+	fsc_vec_release(&w->owners);
+}
+
+/* The process a thread belongs to. */
+static int thread_owner(pid_t tid, struct fsc_vec *ret, struct fsc_err *err)
+{
+	char path[64], line[128];
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
+	pid_t *slot;
+	int tgid;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Tgid: %d", &tgid) != 1)
+			continue;
+		slot = fsc_vec_push(ret);
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = tgid;
+		return 0;
+	}
+	return fsc_err_set(err, ESRCH, "no thread %d is running; see: ps -eL", tid);
+}
+
+static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
+{
+	pid_t *slot = fsc_vec_push(v);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = pid;
+	return 0;
+}
+
+int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const struct fsc_vec *tids,
+		     const sigset_t *mask, struct fsc_err *err)
+{
+	int rc = fsc_probes_pids(pids, &w->pids, err);
+
+	if (!rc)
+		rc = fsc_probes_pids(tids, &w->tids, err);
+	for (size_t i = 0; !rc && i < w->pids.n; i++)
+		rc = push_pid(&w->owners, *FSC_AT(pid_t, &w->pids, i), err);
+	for (size_t i = 0; !rc && i < w->tids.n; i++)
+		rc = thread_owner(*FSC_AT(pid_t, &w->tids, i), &w->owners, err);
+	if (!rc && w->command)
+		rc = fsc_child_start(w->command, mask, &w->child, err);
+	if (!rc && w->command)
+		rc = push_pid(&w->pids, w->child.pid, err);
+	return rc;
+}
+
+static uint64_t cpu_now(const struct fsc_watched *w)
+{
+	uint64_t sum = 0;
+
+	if (!w->owners.n)
+		return fsc_cputime_machine();
+	for (size_t i = 0; i < w->owners.n; i++)
+		sum += fsc_cputime_process(*FSC_AT(pid_t, &w->owners, i));
+	return sum;
+}
+
+uint64_t fsc_watched_cpu(struct fsc_watched *w)
+{
+	uint64_t now;
+
+	if (w->command)
+		return w->child_ended ? w->child_cpu_ns : fsc_cputime_process(w->child.pid);
+	now = cpu_now(w);
+	if (now > w->cpu_last)
+		w->cpu_last = now;
+	return w->cpu_last > w->cpu_start ? w->cpu_last - w->cpu_start : 0;
+}
+
+void fsc_watched_tell_child(const struct fsc_watched *w)
+{
+	if (!w->command)
+		return;
+	if (!w->child_ended)
+		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", w->child.pid);
+	else if (WIFSIGNALED(w->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", w->command[0],
+			WTERMSIG(w->child_status), strsignal(WTERMSIG(w->child_status)));
+	else if (WEXITSTATUS(w->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", w->command[0],
+			WEXITSTATUS(w->child_status));
+}
+
+void fsc_watched_start(struct fsc_watched *w)
+{
+	w->cpu_start = w->cpu_last = cpu_now(w);
+}
+
+bool fsc_watched_all(const struct fsc_watched *w)
+{
+	return !w->owners.n && !w->command;
+}
+
+int fsc_watched_child_ended(struct fsc_watched *w, struct fsc_err *err)
+{
+	w->child_ended = true;
+	return fsc_child_wait(&w->child, &w->child_status, &w->child_cpu_ns, err);
+}
