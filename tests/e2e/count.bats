@@ -4,6 +4,7 @@ load common
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "a program's function is counted exactly" {
 	fs_json "$FIXTURES/calls:work" -- "$FIXTURES/calls" 20000
 	assert_calls work 20000
@@ -16,6 +17,7 @@ teardown() { e2e_teardown; }
 	assert_calls work 1
 }
 
+# bats test_tags=guest
 @test "8 threads at once lose nothing" {
 	fs_json "$FIXTURES/threads:work" -- "$FIXTURES/threads" 20011 8
 	assert_calls work 20011
@@ -28,6 +30,7 @@ teardown() { e2e_teardown; }
 	assert_eq "shares" 1001 "$(values count | sort -u)"
 }
 
+# bats test_tags=guest
 @test "forked children are counted with a command" {
 	fs_json "$FIXTURES/forks:work" -- "$FIXTURES/forks" 2003 7
 	assert_calls work 2003
@@ -59,6 +62,7 @@ teardown() { e2e_teardown; }
 	assert_calls plug_work 1009
 }
 
+# bats test_tags=guest
 @test "recursion: every level is a call, and a return" {
 	fs_json "$FIXTURES/recurse:dive" "r:$FIXTURES/recurse:dive" -- "$FIXTURES/recurse" 50
 	assert_eq entries 51 "$(calls kind=uprobe)"
@@ -71,6 +75,7 @@ teardown() { e2e_teardown; }
 	assert_calls odd 51
 }
 
+# bats test_tags=guest
 @test "returns are counted: r: and uretprobe:" {
 	fs_json "r:$FIXTURES/calls:work" -- "$FIXTURES/calls" 1009
 	assert_calls work 1009
@@ -107,6 +112,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 503 "$(summary seen)"
 }
 
+# bats test_tags=guest
 @test "started in the middle of a run: the difference is exact" {
 	start_runner
 	ask go 1009
@@ -170,6 +176,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 1 "$(summary seen)"
 }
 
+# bats test_tags=guest
 @test "--via single counts as exactly as the best way" {
 	fs_json --via single "$FIXTURES/calls:work" "$FIXTURES/calls:local_work" -- "$FIXTURES/calls" 1009 23
 	assert_calls work 1009
@@ -187,6 +194,7 @@ teardown() { e2e_teardown; }
 	assert_calls work 211
 }
 
+# bats test_tags=guest
 @test "--via multi is used where doctor says it works" {
 	need_check uprobe.multi
 	fs_json --via multi "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 1009 23

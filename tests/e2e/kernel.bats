@@ -27,18 +27,22 @@ proves() {
 	assert_eq "reads" 211 "$(calls comm=fixcaller)"
 }
 
+# bats test_tags=guest
 @test "kprobe.multi counts exactly (--via multi)" {
 	proves multi kprobe.multi kprobe.multi
 }
 
+# bats test_tags=guest
 @test "fentry and fexit count exactly (--via fentry)" {
 	proves fentry fentry fentry
 }
 
+# bats test_tags=guest
 @test "kprobes and kretprobes count exactly (--via single)" {
 	proves single kprobe kprobe
 }
 
+# bats test_tags=guest
 @test "the best rung is the one doctor names" {
 	fs_json "$GETPPID" -- "$FIXTURES/syscalls" 1009
 	assert_calls "$GETPPID" 1009
@@ -56,6 +60,7 @@ proves() {
 	done
 }
 
+# bats test_tags=guest
 @test "kprobe:vfs_read by comm: the seed's table" {
 	arm --by comm kprobe:vfs_read
 	"$FIXTURES/syscalls" 307
@@ -65,6 +70,7 @@ proves() {
 	assert_match books "$(<out)" $'\nseen [0-9]+ = kept [0-9]+'
 }
 
+# bats test_tags=guest
 @test "a glob: vfs_*, and an exclusion" {
 	fs_json --by comm 'vfs_*' -- "$FIXTURES/syscalls" 211
 	assert_eq "vfs_read" 211 "$(calls comm=fixcaller function=vfs_read)"
@@ -79,6 +85,7 @@ proves() {
 	assert_eq functions 2 "$(summary functions)"
 }
 
+# bats test_tags=guest
 @test "kernel and user functions and tracepoints in one run" {
 	fs_json "$GETPPID" "$FIXTURES/syscalls:main" t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 211
 	assert_calls "$GETPPID" 211
@@ -86,6 +93,7 @@ proves() {
 	assert_calls sys_enter_getppid 211
 }
 
+# bats test_tags=guest
 @test "-p: a running process only" {
 	start_runner
 	arm -f json -p "$RUNNER" "$GETPPID"
@@ -102,6 +110,7 @@ proves() {
 }
 
 # Every rung: some functions are refused by all kernels (notrace, on the kprobe blacklist). Named in full they are tried.
+# bats test_tags=guest
 @test "one bad function never sinks the others" {
 	bad=$(awk '$2 ~ /^0x/ && $3 != "" { print $3; exit } NF == 2 { print $2; exit }' /sys/kernel/debug/kprobes/blacklist 2>/dev/null || true)
 	if [[ -z $bad ]]; then
@@ -117,6 +126,7 @@ proves() {
 	fs_error 1 "$bad" count "$bad" -- "$FIXTURES/syscalls" 1
 }
 
+# bats test_tags=guest
 @test "one bad function on each rung by itself" {
 	for via in multi:kprobe.multi fentry:fentry single:kprobe; do
 		[[ $(doctor_says "${via#*:}") == true ]] || continue
@@ -133,6 +143,7 @@ proves() {
 	fs_error 1 "did you mean" count "k:${GETPPID}x" -d 0.1
 }
 
+# bats test_tags=guest
 @test "every kernel function by glob on the best rung is quick to arm and to leave: a few hundred" {
 	need_check kprobe.multi
 	fs_json 't*_*' -x '*trace*' -- "$FIXTURES/syscalls" 1
@@ -140,6 +151,7 @@ proves() {
 	((attached > 200)) || fail "only $attached attached"
 }
 
+# bats test_tags=guest
 @test "SIGKILL leaves no kernel probe behind" {
 	before=$(find /proc/[0-9]*/fd -lname 'anon_inode:bpf*' 2>/dev/null | wc -l)
 	arm "$GETPPID" vfs_read

@@ -190,9 +190,11 @@ expect() {
 
 # ---- ways ----
 
-# ways: what --via takes here for user functions. In a guest, where each run takes seconds, the best way and the last one.
+# ways: what --via takes here for user functions. In a guest, where each run takes seconds, the best way and, where that is another,
+# the last one.
 ways() {
-	echo best single
+	echo best
+	[[ -n ${IN_VM:-} && $(doctor_says uprobe.multi) != true ]] || echo single
 	[[ -n ${IN_VM:-} || $(doctor_says uprobe.multi) != true ]] || echo multi
 }
 

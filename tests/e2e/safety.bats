@@ -39,6 +39,7 @@ restored() {
 	[[ $(memory_at "$RUNNER" "$ADDRESS") == "$ORIGINAL" ]]
 }
 
+# bats test_tags=guest
 @test "the probe is in the target's code while counting, and gone after" {
 	start_runner
 	ORIGINAL=$(memory_at "$RUNNER" "$ADDRESS")
@@ -52,6 +53,7 @@ restored() {
 	assert_eq total 22 "$ANSWER"
 }
 
+# bats test_tags=guest
 @test "SIGKILL in mid-run leaves the target running and no probe behind (KILLS times)" {
 	cp "$FIXTURES/runner" target
 	start_runner "$TMP/target"
@@ -94,6 +96,7 @@ all_gone() {
 	done
 }
 
+# bats test_tags=guest
 @test "SIGKILL leaves no BPF object behind" {
 	cp "$FIXTURES/runner" target
 	start_runner "$TMP/target"
@@ -141,6 +144,7 @@ all_gone() {
 	[[ $WORD == done ]] || fail "the runner is gone"
 }
 
+# bats test_tags=guest
 @test "an exec of another program in the target ends nothing" {
 	fs_json "$FIXTURES/calls:work" -- bash -c "exec $FIXTURES/calls 101"
 	assert_calls work 101

@@ -7,6 +7,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "two ways to one function, on each rung" {
 	for via in $(ways); do
 		fs_stack --via "$via" -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 30 12
@@ -27,6 +28,7 @@ teardown() { e2e_teardown; }
 	refute_match frames "$(<out)" chain_a
 }
 
+# bats test_tags=guest
 @test "--dwarf: a program without frame pointers" {
 	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 30 12
 	both_chains 30 12
@@ -90,6 +92,7 @@ teardown() { e2e_teardown; }
 	assert_eq calls 8 "$(calls type=stack)"
 }
 
+# bats test_tags=guest
 @test "a tracepoint's kernel and user stack" {
 	need_tracepoints
 	fs_stack t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 31
@@ -102,6 +105,7 @@ teardown() { e2e_teardown; }
 	assert_match frames "$(rows type=stack)" 'schedule'
 }
 
+# bats test_tags=guest
 @test "a kernel function: its way from the system call, and the user's below" {
 	need_kernel_functions
 	for via in $(kernel_ways); do

@@ -8,6 +8,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "percentiles of a mixed distribution, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 1000
@@ -62,6 +63,7 @@ teardown() { e2e_teardown; }
 	assert_eq "self time" "$(latency total_ns nest_f)" "$(latency self_total_ns nest_f)"
 }
 
+# bats test_tags=guest
 @test "recursion to depth 50 is exact to the call, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 20 3
@@ -78,6 +80,7 @@ teardown() { e2e_teardown; }
 	assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
 }
 
+# bats test_tags=guest
 @test "mutual recursion is exact to the call, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/nest:nest_even" "$FIXTURES/nest:nest_odd" -- "$FIXTURES/nest" mutual 50 20 3
@@ -89,6 +92,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
 @test "longjmp: calls that never return are named, and spoil no other" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 5 7 11
@@ -115,6 +119,7 @@ teardown() { e2e_teardown; }
 	assert_match refused "$(summary refused_functions)" 'jump_now","why":"it never returns'
 }
 
+# bats test_tags=guest
 @test "exceptions through timed functions: the program goes on, what returned is timed" {
 	for via in $(ways); do
 		fs_time --via "$via" "$FIXTURES/throws:throw_*" -- "$FIXTURES/throws" 100 40
@@ -127,6 +132,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
 @test "tail calls: each function has its own time" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/tails:tail_?" -- "$FIXTURES/tails" 40 300
@@ -218,6 +224,7 @@ teardown() { e2e_teardown; }
 	done <calls
 }
 
+# bats test_tags=guest
 @test "--off-cpu: asleep is not running" {
 	need_tracepoints
 	fs_time --off-cpu "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 2000 20
@@ -239,6 +246,7 @@ teardown() { e2e_teardown; }
 		$(($(latency floor_ns timed_call) * 20))
 }
 
+# bats test_tags=guest
 @test "a kernel function: exact calls on each rung" {
 	need_kernel_functions
 	function=$(system_call getppid)
@@ -251,6 +259,7 @@ teardown() { e2e_teardown; }
 }
 
 # The fixture measures around the system call; a sleep is never shorter than asked for.
+# bats test_tags=guest
 @test "a kernel function that sleeps: percentiles on each rung" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)
@@ -264,6 +273,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
 @test "kernel functions inside each other: inclusive and self time" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)
@@ -274,6 +284,7 @@ teardown() { e2e_teardown; }
 	within "self time" $((outer - inner)) "$(latency self_total_ns "$function")" $((outer - inner)) "$slack"
 }
 
+# bats test_tags=guest
 @test "a user function and the kernel function below it in one run" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)

@@ -7,6 +7,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "arguments and strings, on each rung" {
 	for n in {0..49}; do printf 'text number %d %d\n' "$n" "$n"; done >expected
 	for via in $(ways); do
@@ -40,6 +41,7 @@ teardown() { e2e_teardown; }
 	assert_eq "CPU" "$(values cpu type=call)" "$(messages)"
 }
 
+# bats test_tags=guest
 @test "a return and its value" {
 	fs_trace "r:$FIXTURES/strings:say \"%d\", retval" -- "$FIXTURES/strings" 4
 	expect 0 1 2 3
@@ -48,6 +50,7 @@ teardown() { e2e_teardown; }
 	expect -5 -8
 }
 
+# bats test_tags=guest
 @test "--ret: entry and return in one line, with the duration" {
 	for via in $(ways); do
 		fs_trace --via "$via" --ret "$FIXTURES/strings:say \"%s\", arg1" -- "$FIXTURES/strings" 5
@@ -74,6 +77,7 @@ teardown() { e2e_teardown; }
 	assert_eq "returned" 90 "$(rows type=call | grep -c '"duration_ns":[0-9]')"
 }
 
+# bats test_tags=guest
 @test "USDT arguments: registers, memory, constants, signs" {
 	for via in $(ways); do
 		fs_trace --via "$via" "u:$FIXTURES/usdtargs:args \"%d|%s|%u|%d|%d\", arg1, arg2, arg3, arg4, arg5" -- "$FIXTURES/usdtargs" 3
@@ -84,6 +88,7 @@ teardown() { e2e_teardown; }
 	expect -2
 }
 
+# bats test_tags=guest
 @test "a tracepoint's fields by name" {
 	need_tracepoints
 	fs_trace 't:syscalls:sys_enter_prctl (args->option == 15) "%d %s", args->option, args->arg2' -- "$FIXTURES/syscalls" 3
@@ -125,6 +130,7 @@ all_there() {
 	all_there 100000
 }
 
+# bats test_tags=guest
 @test "a few thousand lines in a guest, too" {
 	[[ -n ${IN_VM:-} ]] || skip "the host takes a hundred thousand"
 	fs_trace "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 3000 2
@@ -195,6 +201,7 @@ came() {
 	(($(grep -c '"type":"call"' "$TMP/out") == $1))
 }
 
+# bats test_tags=guest
 @test "a kernel function: arguments, return value, on each rung" {
 	need_kernel_functions
 	for via in $(kernel_ways); do
@@ -205,6 +212,7 @@ came() {
 	done
 }
 
+# bats test_tags=guest
 @test "a kernel function: a string of the user's, a predicate, joined with its return" {
 	need_kernel_functions
 	fs_trace --ret 'do_sys_openat2 (STRCMP("/proc/self/stat", arg2)) "%s", arg2' -- bash -c 'read -r x </proc/self/stat'
@@ -214,6 +222,7 @@ came() {
 	expect '4321 bytes' '4321 bytes'
 }
 
+# bats test_tags=guest
 @test "a kernel function's types" {
 	need_kernel_functions
 	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF"

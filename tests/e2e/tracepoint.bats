@@ -8,6 +8,7 @@ setup() {
 }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "a system call is counted exactly" {
 	fs_json t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 1009
 	assert_calls sys_enter_getppid 1009
@@ -20,6 +21,7 @@ teardown() { e2e_teardown; }
 	assert_calls sys_exit_getppid 503
 }
 
+# bats test_tags=guest
 @test "all system calls at once" {
 	fs_json 't:syscalls:sys_enter_*' -- "$FIXTURES/syscalls" 211
 	assert_calls sys_enter_getppid 211
@@ -34,6 +36,7 @@ teardown() { e2e_teardown; }
 	assert_eq reads 307 "$(calls comm=fixcaller)"
 }
 
+# bats test_tags=guest
 @test "-p: a running process only" {
 	start_runner
 	arm -f json -p "$RUNNER" t:syscalls:sys_enter_getppid
@@ -63,6 +66,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 202 "$(summary seen)"
 }
 
+# bats test_tags=guest
 @test "other tracepoints: a fork is a fork" {
 	fs_json --no-follow t:sched:sched_process_fork -- "$FIXTURES/forks" 8 7
 	assert_calls sched_process_fork 7

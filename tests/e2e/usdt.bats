@@ -4,6 +4,7 @@ load common
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
+# bats test_tags=guest
 @test "a probe is counted exactly, all spellings" {
 	for spelling in "u:$FIXTURES/usdt:plain" "u:$FIXTURES/usdt:fix:plain" "usdt:$FIXTURES/usdt:fix:plain"; do
 		fs_json "$spelling" -- "$FIXTURES/usdt" loose
@@ -19,6 +20,7 @@ teardown() { e2e_teardown; }
 	assert_eq places 2 "$(summary places)"
 }
 
+# bats test_tags=guest
 @test "a semaphore is raised while counting" {
 	fs_json "u:$FIXTURES/usdt:guarded" -- "$FIXTURES/usdt" 103
 	assert_calls fix:guarded 103
@@ -56,6 +58,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 305 "$(summary seen)"
 }
 
+# bats test_tags=guest
 @test "--via single" {
 	fs_json --via single "u:$FIXTURES/usdt:*" -- "$FIXTURES/usdt" 11
 	assert_eq seen 46 "$(summary seen)"
