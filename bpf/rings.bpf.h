@@ -32,7 +32,7 @@ struct {
 } ring_rows SEC(".maps");
 
 /* Room for a record of a row, whose size is constant; NULL and a loss where there is none. */
-static __always_inline void *ring_reserve(__u32 row, __u64 size, void **ring)
+static __always_inline void *ring_reserve(__u32 row, __u64 size, __u32 loss, void **ring)
 {
 	struct ring_row *r = bpf_map_lookup_elem(&ring_rows, &row);
 	void *rec;
@@ -47,7 +47,7 @@ static __always_inline void *ring_reserve(__u32 row, __u64 size, void **ring)
 	rec = bpf_ringbuf_reserve(*ring, size, 0);
 	if (!rec) {
 		__sync_fetch_and_add(&r->lost, 1);
-		lose(FSC_LOSS_RING_FULL);
+		lose(loss);
 	}
 	return rec;
 }

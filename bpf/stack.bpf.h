@@ -165,7 +165,7 @@ static __always_inline int send_stack(const struct call *c)
 		kernel = take_stack(c, 0);
 	if (kernel == LOST_STACK)
 		return 0;
-	rec = ring_reserve(c->row, sizeof(*rec) + cfg.stack_copy, &ring);
+	rec = ring_reserve(c->row, sizeof(*rec) + cfg.stack_copy, FSC_LOSS_RING_FULL, &ring);
 	if (!rec)
 		return 0;
 	rec->row = c->row;

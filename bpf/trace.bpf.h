@@ -69,7 +69,7 @@ static __always_inline void send_return(const struct call *c, const struct fsc_f
 	struct fsc_rec_call *rec;
 	void *ring;
 
-	rec = ring_reserve(c->row, size, &ring);
+	rec = ring_reserve(c->row, size, FSC_LOSS_RETURN_FULL, &ring);
 	if (!rec)
 		return;
 	fill_record(c, rec, event);
@@ -92,7 +92,7 @@ static __always_inline void send_values(const struct call *c, const struct fsc_e
 	struct fsc_rec_call *rec;
 	void *ring;
 
-	rec = ring_reserve(c->row, size, &ring);
+	rec = ring_reserve(c->row, size, FSC_LOSS_RING_FULL, &ring);
 	if (!rec)
 		return;
 	fill_record(c, rec, event);

@@ -64,6 +64,8 @@ struct fsc_summary {
 	size_t n_refused;
 	bool frames_known;		 /* stacks were taken: */
 	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
+	uint64_t returns_lost;		 /* records of returns, or of slow calls, without room */
+	uint64_t stacks_lost;		 /* of calls that are shown without */
 	uint64_t late;			 /* calls shown out of order */
 	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */
 	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */

@@ -206,6 +206,10 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 		add_number(b, "frames", sum->frames);
 		add_number(b, "unknown_frames", sum->unknown_frames);
 	}
+	if (sum->returns_lost)
+		add_number(b, "returns_lost", sum->returns_lost);
+	if (sum->stacks_lost)
+		add_number(b, "stacks_lost", sum->stacks_lost);
 	if (sum->late)
 		add_number(b, "late", sum->late);
 	if (sum->filtered)

@@ -198,6 +198,11 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(b, "; frames without a name %llu of %llu",
 			       (unsigned long long)sum->unknown_frames,
 			       (unsigned long long)sum->frames);
+	if (sum->returns_lost)
+		fsc_buf_printf(b, "; records of returns lost %llu",
+			       (unsigned long long)sum->returns_lost);
+	if (sum->stacks_lost)
+		fsc_buf_printf(b, "; stacks lost %llu", (unsigned long long)sum->stacks_lost);
 	if (sum->late)
 		fsc_buf_printf(b, "; shown out of order %llu", (unsigned long long)sum->late);
 	if (sum->filtered)

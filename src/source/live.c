@@ -430,6 +430,10 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 		      : count_kept(l, s->seen, err);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
+	s->returns_lost = fsc_session_loss(l->session, FSC_LOSS_RETURN_FULL);
+	if (mode != FSC_MODE_STACK)
+		s->stacks_lost = fsc_session_loss(l->session, FSC_LOSS_STACK_FULL) +
+				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
 	if (mode != FSC_MODE_TIME)

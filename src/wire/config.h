@@ -98,16 +98,18 @@ _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 /* Named losses. A hit is counted once per row when seen, and once here if its key could not be
  * kept. */
 enum fsc_loss {
-	FSC_LOSS_KEYS_FULL,  /* no room for another key: --max-keys */
-	FSC_LOSS_KEYS_BUSY,  /* the key map was locked by the code that was interrupted */
-	FSC_LOSS_UNFOLLOWED, /* a child that could not be followed: its hits are not among those
-				seen */
-	FSC_LOSS_TOO_DEEP,   /* more calls inside each other than can be kept */
-	FSC_LOSS_NO_THREAD,  /* no memory for the thread's calls */
-	FSC_LOSS_UNMATCHED,  /* a return whose entry was not seen: no hit either */
-	FSC_LOSS_UNWATCHED,  /* a thread whose rests could not be noted: no hit either */
-	FSC_LOSS_RING_FULL,  /* a record that found no room: nobody had read the others in time */
-	FSC_LOSS_STACK_FULL, /* no room for another stack: --max-stacks */
+	FSC_LOSS_KEYS_FULL,   /* no room for another key: --max-keys */
+	FSC_LOSS_KEYS_BUSY,   /* the key map was locked by the code that was interrupted */
+	FSC_LOSS_UNFOLLOWED,  /* a child that could not be followed: its hits are not among those
+				 seen */
+	FSC_LOSS_TOO_DEEP,    /* more calls inside each other than can be kept */
+	FSC_LOSS_NO_THREAD,   /* no memory for the thread's calls */
+	FSC_LOSS_UNMATCHED,   /* a return whose entry was not seen: no hit either */
+	FSC_LOSS_UNWATCHED,   /* a thread whose rests could not be noted: no hit either */
+	FSC_LOSS_RING_FULL,   /* a record that found no room: nobody had read the others in time */
+	FSC_LOSS_RETURN_FULL, /* likewise of a return, or of a slow call that is counted all the
+				 same */
+	FSC_LOSS_STACK_FULL,  /* no room for another stack: --max-stacks */
 	FSC_LOSS_STACK_COLLIDED, /* the stack's place is taken by another one */
 	FSC_LOSS_UNREADABLE,	 /* a predicate whose memory could not be read */
 	FSC_LOSS_FILTERED,	 /* not seen: the predicate said no */

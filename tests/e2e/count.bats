@@ -17,7 +17,6 @@ teardown() { e2e_teardown; }
 	assert_calls work 1
 }
 
-# bats test_tags=guest
 @test "8 threads at once lose nothing" {
 	fs_json "$FIXTURES/threads:work" -- "$FIXTURES/threads" 20011 8
 	assert_calls work 20011

@@ -132,7 +132,6 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
 @test "tail calls: each function has its own time" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/tails:tail_?" -- "$FIXTURES/tails" 40 300
