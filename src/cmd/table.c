@@ -40,9 +40,9 @@ void fsc_cmd_help(const struct fsc_cmd *cmd)
 
 void fsc_cmd_overview(void)
 {
-	printf(
-	    "funcscope: how often is any function called, in the kernel, a library or a program\n\n"
-	    "usage: funcscope COMMAND [options] ...\n\n");
+	printf("funcscope: how often is a function called, how long does it take, who calls it?\n"
+	       "In the kernel, a library or a program; nothing is recompiled or restarted.\n\n"
+	       "usage: funcscope COMMAND [options] ...\n\n");
 	for (const struct fsc_cmd *const *c = fsc_cmds; *c; c++)
 		printf("  %-11s %s\n", (*c)->name, (*c)->summary);
 	printf("\nprobes:\n"
