@@ -45,7 +45,7 @@ static __always_inline void *ring_reserve(__u32 row, __u64 size, __u32 loss, voi
 	if (!*ring)
 		return NULL;
 	rec = bpf_ringbuf_reserve(*ring, size, 0);
-	if (!rec) {
+	if (!rec && row != cfg.calibrate_row) {
 		__sync_fetch_and_add(&r->lost, 1);
 		lose(loss);
 	}

@@ -188,7 +188,7 @@ static __always_inline int stack_hit(const struct call *c)
 	if (!accepts(c->row))
 		return 0;
 	count_seen(c->row);
-	if (cfg.stack_copy && c->row != cfg.calibrate_row)
+	if (cfg.stack_copy)
 		return send_stack(c);
 	if (fill_stack_key(c, &key) && c->row != cfg.calibrate_row)
 		add_stack(&key, 0);

@@ -96,7 +96,7 @@ static __always_inline void send_values(const struct call *c, const struct fsc_e
 	if (!rec)
 		return;
 	fill_record(c, rec, event);
-	rec->entry_ns = entry_ns ? entry_ns : rec->time_ns;
+	rec->entry_ns = event == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
 	rec->duration_ns = e->duration_ns;
 	rec->ret = e->retval;
 #pragma unroll
@@ -138,7 +138,7 @@ static __always_inline int trace_hit(const struct call *c)
 		call_args(c, e.args);
 	else
 		e.retval = call_ret(c);
-	if (passes(row, &e) && row != cfg.calibrate_row)
+	if (passes(row, &e))
 		send_values(c, &e, c->before ? FSC_CALL_ENTRY : FSC_CALL_RETURN, 0);
 	return 0;
 }
@@ -173,7 +173,7 @@ static __always_inline int trace_entry(const struct call *c)
 	for (int i = 0; i < FSC_TRACE_ARGS; i++)
 		f->args[i] = e.args[i];
 	f->start = bpf_ktime_get_ns();
-	if (!waits(e.prog) && row != cfg.calibrate_row)
+	if (!waits(e.prog))
 		send_values(c, &e, FSC_CALL_ENTRY, f->start);
 	return 0;
 }
@@ -194,8 +194,7 @@ static __always_inline int trace_exit(const struct call *c)
 	if (!f)
 		return 0;
 	if (!waits(e.prog)) {
-		if (row != cfg.calibrate_row)
-			send_return(c, f, now - f->start, FSC_CALL_RETURN);
+		send_return(c, f, now - f->start, FSC_CALL_RETURN);
 	} else {
 		e.pid_tgid = pid_tgid();
 		e.retval = call_ret(c);
@@ -203,7 +202,7 @@ static __always_inline int trace_exit(const struct call *c)
 #pragma unroll
 		for (int i = 0; i < FSC_TRACE_ARGS; i++)
 			e.args[i] = f->args[i];
-		if (passes(row, &e) && row != cfg.calibrate_row)
+		if (passes(row, &e))
 			send_values(c, &e, FSC_CALL_BOTH, f->start);
 	}
 	thread_rest(me);

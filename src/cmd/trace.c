@@ -54,7 +54,8 @@ static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err 
 	int rc = 0;
 
 	s->calls.formats = s->tracing.formats;
-	if (s->calls.kernel_stack || s->calls.user_stack)
+	s->calls.returns_nothing = s->tracing.returns_nothing;
+	if (s->calls.kernel_stack || s->calls.user_stack || s->tracing.symbols)
 		rc = fsc_namer_new(facts->session, facts->pids, facts->n_pids, false, &s->namer,
 				   err);
 	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &s->calls, &s->source, err);
@@ -128,9 +129,10 @@ static int plan_trace(const struct trace_opts *to, struct fsc_run_plan *plan,
 	if (!to->chars || to->chars > MOST_CHARS)
 		return fsc_err_usage(err, "--string-size takes 1 to %d", MOST_CHARS);
 	state->paired = to->ret || to->tree || state->tracing.waits;
-	state->calls.shape = to->tree  ? FSC_CALLS_TREE
-			     : to->ret ? FSC_CALLS_JOINED
-				       : FSC_CALLS_SINGLE;
+	state->calls.shape = to->tree	     ? FSC_CALLS_TREE
+			     : state->paired ? FSC_CALLS_JOINED
+					     : FSC_CALLS_SINGLE;
+	state->calls.own_frame = true;
 	state->calls.kernel_stack = to->kernel;
 	state->calls.user_stack = to->user;
 	state->max_events = to->max_events;
@@ -183,7 +185,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 const struct fsc_cmd fsc_cmd_trace = {
     .name = "trace",
     .summary = "one line per call: arguments, return value, duration, stack",
-    .operands = "'PROBE [(PREDICATE)] [\"FORMAT\", EXPR...]'... [-- COMMAND ARGS...]",
+    .operands = "'PROBE [(IF)] [\"FORMAT\", EXPR...]'... [-- COMMAND ARGS...]",
     .example = "funcscope trace 'c:write (arg1 == 1) \"%d bytes\", arg3' -M 10",
     .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, trace_opts, NULL},
     .run = run,

@@ -31,6 +31,7 @@ void fsc_tracing_release(struct fsc_tracing *t)
 	free(t->programs);
 	free(t->formats);
 	free(t->ring_of);
+	free(t->returns_nothing);
 	fsc_types_release(&t->types);
 	*t = (struct fsc_tracing){0};
 }
@@ -40,9 +41,17 @@ static bool mentions_return(const struct fsc_tracespec *s)
 {
 	bool at_return = !strncmp(s->probe, "r:", 2) || strstr(s->probe, "retprobe:") ||
 			 !strncmp(s->probe, "kr:", 3) || !strncmp(s->probe, "ur:", 3);
-	const char *rest = s->text;
+	bool quoted = false;
 
-	return !at_return && (strstr(rest, "retval") || strstr(rest, "$duration"));
+	for (const char *p = s->text; !at_return && *p; p++) {
+		if (*p == '\\' && p[1])
+			p++;
+		else if (*p == '"')
+			quoted = !quoted;
+		else if (!quoted && (!strncmp(p, "retval", 6) || !strncmp(p, "$duration", 9)))
+			return true;
+	}
+	return false;
 }
 
 int fsc_tracing_parse(char *const *texts, int n, struct fsc_tracing *ret, struct fsc_err *err)
@@ -210,6 +219,8 @@ static int compile_function(struct compiling *c, const struct fsc_tracespec *spe
 	bool show = !spec->has_format && at != FSC_AT_RETURN && c->sigs[i].found;
 	struct fsc_err ignored = {0};
 
+	c->t->returns_nothing[t->row] =
+	    c->sigs[i].found && c->sigs[i].ret && c->sigs[i].ret->kind == FSC_TYPE_VOID;
 	if (c->sigs[i].found)
 		fsc_params_names(&c->sigs[i], t->site == FSC_SITE_USER, &names);
 	for (int deep = 1; show && deep >= 0; deep--) {
@@ -272,7 +283,8 @@ static int make_rooms(struct fsc_tracing *t, const struct fsc_targets *targets, 
 	t->programs = calloc(t->n_rows + 1, sizeof(*t->programs));
 	t->formats = calloc(t->n_rows + 1, sizeof(*t->formats));
 	t->ring_of = calloc(t->n_rows + 1, sizeof(*t->ring_of));
-	if (!t->programs || !t->formats || !t->ring_of)
+	t->returns_nothing = calloc(t->n_rows + 1, sizeof(*t->returns_nothing));
+	if (!t->programs || !t->formats || !t->ring_of || !t->returns_nothing)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < t->n_rows; i++)
 		t->ring_of[i] = fsc_targets_row(targets, i)->probe % MOST_RINGS;
@@ -295,6 +307,19 @@ static int compile_all(struct compiling *c, struct fsc_err *err)
 	return rc;
 }
 
+/* Whether an address is to be shown as a symbol. */
+static bool any_symbols(const struct fsc_tracing *t)
+{
+	for (size_t i = 0; i < t->n_rows; i++)
+		for (size_t k = 0; k < t->formats[i].convs.n; k++) {
+			char kind = FSC_AT(struct fsc_conv, &t->formats[i].convs, k)->kind;
+
+			if (kind == 'K' || kind == 'U')
+				return true;
+		}
+	return false;
+}
+
 int fsc_tracing_compile(struct fsc_tracing *t, const struct fsc_targets *targets, bool paired,
 			unsigned chars, struct fsc_session_opts *opts, struct fsc_err *err)
 {
@@ -312,6 +337,7 @@ int fsc_tracing_compile(struct fsc_tracing *t, const struct fsc_targets *targets
 		if (t->programs[i].n_strings > opts->n_strings)
 			opts->n_strings = t->programs[i].n_strings;
 	opts->string_size = opts->n_strings ? fsc_trace_slot(chars) : 0;
+	t->symbols = any_symbols(t);
 	opts->programs = t->programs;
 	opts->ring_of = t->ring_of;
 	opts->n_rings = t->n_specs < MOST_RINGS ? (uint32_t)t->n_specs : MOST_RINGS;

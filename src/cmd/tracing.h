@@ -18,6 +18,8 @@ struct fsc_tracing {
 	struct fsc_trace_prog *programs; /* per row */
 	struct fsc_format *formats;	 /* per row */
 	uint32_t *ring_of;		 /* per row */
+	bool *returns_nothing;		 /* per row, where types are known */
+	bool symbols;			 /* an address is shown as a symbol */
 	struct fsc_types types;		 /* what formats point to */
 };
 

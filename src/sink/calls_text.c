@@ -29,12 +29,12 @@ static void add_return(const struct fsc_call *c, struct fsc_buf *b)
 {
 	int64_t ret = (int64_t)c->ret;
 
-	if (!c->has_ret || (c->event == FSC_CALL_RETURN && c->format && c->format->custom))
+	if (c->event == FSC_CALL_RETURN && c->format && c->format->custom)
 		return;
 	/* Small numbers either side of 0 are numbers, what is large is an address. */
-	if (ret >= -4096 && ret <= INT32_MAX)
+	if (c->has_ret && ret >= -4096 && ret <= INT32_MAX)
 		fsc_buf_printf(b, " = %lld", (long long)ret);
-	else
+	else if (c->has_ret)
 		fsc_buf_printf(b, " = 0x%llx", (unsigned long long)c->ret);
 	if (!c->has_duration)
 		return;

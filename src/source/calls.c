@@ -12,7 +12,10 @@
 #include "base/vec.h"
 #include "sym/types.h"
 
-enum { LAG_NS = 20000000, FRAMES = 2 * (FSC_STACK_DEPTH + 1) };
+enum { LAG_NS = 20000000 };
+
+/* What is noted in a record here. */
+enum { SHOWN = 1, STACK_OF_ENTRY = 2 };
 
 struct record {
 	struct fsc_rec_call *call;
@@ -79,9 +82,13 @@ static int note(const void *record, size_t size, void *arg)
 	struct fsc_call_source *s = arg;
 	struct record *r;
 	void *copy;
+	size_t n;
 
 	if (size < sizeof(struct fsc_rec_call))
 		return -EBADMSG;
+	fsc_live_funcs(s->live, &n);
+	if (((const struct fsc_rec_call *)record)->row == n)
+		return 0; /* our own, to know what it costs */
 	copy = malloc(size);
 	r = copy ? fsc_vec_push(&s->waiting) : NULL;
 	if (!r) {
@@ -112,6 +119,11 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 	return 0;
 }
 
+static bool at_return(const struct fsc_rec_call *rec)
+{
+	return rec->event != FSC_CALL_ENTRY && !(rec->flags & STACK_OF_ENTRY);
+}
+
 static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, bool kernel,
 		     struct fsc_err *err)
 {
@@ -119,29 +131,69 @@ static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 
 	fsc_namer_stack(s->namer, kernel ? rec->kstack : rec->ustack, kernel, (pid_t)rec->pid,
 			kernel ? 0 : rec->ip, &a);
-	a.returned = rec->event != FSC_CALL_ENTRY;
+	a.returned = at_return(rec);
 	return fsc_namer_frames(s->namer, &a, add_frame, &s->frames, err);
+}
+
+/* The function that returned stands before where it returned to; where the return was caught by its
+ * instruction it is on the stack itself. */
+static void drop_double(struct fsc_vec *frames)
+{
+	const char **f = frames->data;
+
+	if (frames->n < 2 || strcmp(f[0], f[1]))
+		return;
+	memmove(f + 1, f + 2, (frames->n - 2) * sizeof(*f));
+	frames->n--;
 }
 
 /* The frames of both stacks lie in one array, the kernel's first. */
 static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec,
 		       struct fsc_call *c, struct fsc_err *err)
 {
-	bool kernel_function = !strncmp(c->func->kind, "k", 1);
+	bool in_kernel = c->func->kind[0] == 'k' || c->func->kind[0] == 't';
+	struct fsc_frame own = {.name = c->func->name};
+	bool with_own = s->opts.own_frame && at_return(rec);
 	int rc = 0;
 
 	s->frames.n = 0;
-	if (s->opts.own_frame && rec->event != FSC_CALL_ENTRY)
-		rc = add_frame(&(struct fsc_frame){.name = c->func->name}, &s->frames, err);
+	if (with_own && in_kernel && s->opts.kernel_stack)
+		rc = add_frame(&own, &s->frames, err);
 	if (!rc && s->opts.kernel_stack)
 		rc = add_stack(s, rec, true, err);
-	c->n_kernel = kernel_function || s->frames.n == 0 ? s->frames.n : 0;
+	drop_double(&s->frames);
+	c->n_kernel = s->frames.n;
+	if (!rc && with_own && !in_kernel && s->opts.user_stack)
+		rc = add_frame(&own, &s->frames, err);
 	if (!rc && s->opts.user_stack)
 		rc = add_stack(s, rec, false, err);
+	if (!c->n_kernel)
+		drop_double(&s->frames);
 	c->n_user = s->frames.n - c->n_kernel;
 	c->kernel_stack = s->frames.data;
 	c->user_stack = s->frames.n ? c->kernel_stack + c->n_kernel : NULL;
 	return rc;
+}
+
+static int put_symbol(const struct fsc_frame *f, void *arg, struct fsc_err *err)
+{
+	struct fsc_buf *b = arg;
+
+	(void)err;
+	if (!b->n || !b->s[b->n - 1]) {
+		fsc_buf_puts(b, f->name);
+		if (!f->unknown && f->offset)
+			fsc_buf_printf(b, "+%#llx", (unsigned long long)f->offset);
+	}
+	return 0;
+}
+
+static int name_address(struct fsc_call_source *s, const struct fsc_call *c, bool kernel,
+			uint64_t addr, struct fsc_err *err)
+{
+	struct fsc_addrs a = {.pid = (pid_t)c->pid, .kernel = kernel, .n = 1, .at = {addr}};
+
+	return fsc_namer_frames(s->namer, &a, put_symbol, &s->text, err);
 }
 
 /* Values that their type says more of than the number does. */
@@ -154,11 +206,18 @@ static int name_values(struct fsc_call_source *s, struct fsc_call *c, struct fsc
 	for (size_t i = 0; c->format && i < c->format->convs.n; i++) {
 		const struct fsc_conv *conv = FSC_AT(struct fsc_conv, &c->format->convs, i);
 
-		if (!conv->type || conv->value < 0 || conv->value >= FSC_TRACE_VALUES)
+		bool symbol = s->namer && (conv->kind == 'K' || conv->kind == 'U');
+		uint64_t number;
+
+		if ((!conv->type && !symbol) || conv->value < 0 || conv->value >= FSC_TRACE_VALUES)
 			continue;
+		number = c->values[conv->value].number;
 		any[conv->value] = true;
 		at[conv->value] = s->text.n;
-		fsc_type_format_value(&s->text, conv->type, c->values[conv->value].number);
+		if (symbol && name_address(s, c, conv->kind == 'K', number, err))
+			return -ENOMEM;
+		if (!symbol)
+			fsc_type_format_value(&s->text, conv->type, number);
 		fsc_buf_putc(&s->text, '\0');
 	}
 	if (fsc_buf_failed(&s->text))
@@ -185,11 +244,13 @@ static int show(struct showing *w, const struct record *r, uint32_t depth, struc
 			     &c, err);
 	if (!rc)
 		rc = name_values(s, &c, err);
-	if (!rc && s->namer)
+	if (!rc && (s->opts.kernel_stack || s->opts.user_stack))
 		rc = name_stacks(s, rec, &c, err);
 	if (rc)
 		return rc;
 	c.depth = depth;
+	if (s->opts.returns_nothing && s->opts.returns_nothing[rec->row])
+		c.has_ret = false;
 	c.time_ns += s->to_wall;
 	return w->fn(&c, w->arg, err);
 }
@@ -215,12 +276,13 @@ static uint32_t depth_of(const struct fsc_call_source *s, uint32_t tid)
 static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
 {
 	entry->event = FSC_CALL_BOTH;
+	entry->flags |= STACK_OF_ENTRY;
 	entry->ret = ret->ret;
 	entry->duration_ns = ret->duration_ns;
 	entry->time_ns = ret->time_ns;
 }
 
-/* In a tree: the thread's innermost call is not shown until something happens inside it. flags: it
+/* In a tree: the thread's innermost call is not shown until something happens inside it. SHOWN: it
  * was. */
 static int show_opener(struct showing *w, uint32_t tid, struct fsc_err *err)
 {
@@ -231,9 +293,9 @@ static int show_opener(struct showing *w, uint32_t tid, struct fsc_err *err)
 
 		if (r->call->tid != tid)
 			continue;
-		if (r->call->flags)
+		if (r->call->flags & SHOWN)
 			return 0;
-		r->call->flags = 1;
+		r->call->flags |= SHOWN;
 		return show(w, r, depth_of(w->s, tid) - 1, err);
 	}
 	return 0;
@@ -275,7 +337,7 @@ static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
 			k++;
 			continue;
 		}
-		rc = inner->call->flags ? 0 : show(w, inner, 0, err);
+		rc = inner->call->flags & SHOWN ? 0 : show(w, inner, 0, err);
 		free(inner->call);
 		memmove(inner, inner + 1, (open->n - k - 1) * sizeof(*inner));
 		open->n--;
@@ -284,7 +346,7 @@ static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
 	}
 	{
 		struct record *entry = FSC_AT(struct record, open, i), whole = *entry;
-		bool shown = whole.call->flags;
+		bool shown = whole.call->flags & SHOWN;
 		uint32_t depth =
 		    w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, r->call->tid) - 1 : 0;
 
@@ -326,7 +388,7 @@ static int show_open(struct showing *w, struct fsc_err *err)
 	for (size_t i = 0; !rc && i < w->s->open.n; i++) {
 		struct record *r = FSC_AT(struct record, &w->s->open, i);
 
-		if (!r->call->flags)
+		if (!(r->call->flags & SHOWN))
 			rc = show(w, r, 0, err);
 	}
 	return rc;

@@ -19,6 +19,7 @@ enum fsc_call_shape {
 struct fsc_call_opts {
 	enum fsc_call_shape shape;
 	const struct fsc_format *formats; /* per row; NULL: none */
+	const bool *returns_nothing;	  /* per row; NULL: not known */
 	bool kernel_stack, user_stack;
 	bool own_frame; /* a return's stack begins with the function that returned */
 };

@@ -308,6 +308,23 @@ static uint64_t count_timed(struct fsc_live *l, struct fsc_err *err)
 	return n;
 }
 
+static int add_calls(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums, void *arg)
+{
+	uint64_t *n = arg;
+
+	(void)key;
+	*n += sums->calls;
+	return 0;
+}
+
+static uint64_t count_stacks(struct fsc_live *l, struct fsc_err *err)
+{
+	uint64_t n = 0;
+
+	fsc_session_stacks(l->session, add_calls, &n, err);
+	return n;
+}
+
 static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *err)
 {
 	struct fsc_profile all;
@@ -315,6 +332,8 @@ static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *er
 
 	if (fsc_session_mode(l->session) == FSC_MODE_TIME)
 		return count_timed(l, err);
+	if (fsc_session_mode(l->session) == FSC_MODE_STACK)
+		return count_stacks(l, err);
 	if (!l->by || fsc_live_snapshot(l, false, &all, err))
 		return seen;
 	kept = fsc_profile_total(&all);
@@ -337,6 +356,8 @@ static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
 	if (!s->cost_known)
 		return;
 	s->ns_per_hit = s->seen ? total / (double)s->seen : l->cost_ns[l->cost_class[0]].outer;
+	/* Hits that a predicate or --sample left out were hits. */
+	total += s->ns_per_hit * (double)(s->filtered + s->sampled_out);
 	s->share_known = cpu_ns > 0;
 	s->share_of_machine = of_machine;
 	if (s->share_known)
@@ -425,9 +446,10 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 	enum fsc_mode mode = fsc_session_mode(l->session);
 	size_t n = 0;
 
-	s->kept = mode == FSC_MODE_STACK || mode == FSC_MODE_TRACE
-		      ? s->seen - (lost < s->seen ? lost : s->seen)
-		      : count_kept(l, s->seen, err);
+	if (mode == FSC_MODE_TRACE || (mode == FSC_MODE_STACK && !fsc_session_pairs(l->session)))
+		s->kept = s->seen - (lost < s->seen ? lost : s->seen);
+	else
+		s->kept = count_kept(l, s->seen, err);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
 	s->returns_lost = fsc_session_loss(l->session, FSC_LOSS_RETURN_FULL);
@@ -436,7 +458,7 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
-	if (mode != FSC_MODE_TIME)
+	if (mode == FSC_MODE_TRACE || !fsc_session_pairs(l->session))
 		return;
 	rest = s->seen - s->kept;
 	while (s->lost[n].name)

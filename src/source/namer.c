@@ -154,7 +154,7 @@ static bool is_machinery(const struct fsc_frame *f)
 	static const char *const begin[] = {
 	    "bpf_prog_",       "bpf_trampoline_", "bpf_trace_run", "__bpf_trace_", "__traceiter_",
 	    "bpf_get_stackid", "trace_call_bpf",  "perf_trace_",   "kprobe_",	   "fprobe_",
-	    "arch_rethook_",   "rethook_",	  "ftrace_",	   "__bpf_prog_",  "trace_sys_"};
+	    "arch_rethook_",   "rethook_",	  "ftrace_",	   "__bpf_prog_",  "perf_syscall_"};
 
 	if (!f->kernel)
 		return false;

@@ -99,12 +99,16 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 {
 	struct building *b = arg;
 	uint32_t *id = fsc_vec_push(&b->ids);
+	struct fsc_frame plain = *f;
 
 	if (!id)
 		return fsc_err_nomem(err);
 	b->source->all++;
 	b->source->unknown += f->unknown;
-	return fsc_stacks_frame(b->out, f, id, err);
+	/* An address that nothing is mapped at says nothing: all such are one. */
+	if (f->unknown && !f->binary[0])
+		plain.offset = 0;
+	return fsc_stacks_frame(b->out, &plain, id, err);
 }
 
 static void cut(const struct fsc_stack_source *s, struct fsc_addrs *a)
@@ -208,9 +212,13 @@ static int note_copy(const void *record, size_t size, void *arg)
 	const struct fsc_rec_stack *rec = record;
 	struct fsc_stack_source *s = arg;
 	struct copy *c;
+	size_t n;
 
 	if (size < sizeof(*rec) || rec->size > size - sizeof(*rec))
 		return -EBADMSG;
+	fsc_live_funcs(s->live, &n);
+	if (rec->row == n)
+		return 0; /* our own, to know what it costs */
 	c = fsc_vec_push(&s->copies);
 	if (!c)
 		return -ENOMEM;

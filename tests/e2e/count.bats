@@ -61,7 +61,7 @@ teardown() { e2e_teardown; }
 	assert_calls plug_work 1009
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "recursion: every level is a call, and a return" {
 	fs_json "$FIXTURES/recurse:dive" "r:$FIXTURES/recurse:dive" -- "$FIXTURES/recurse" 50
 	assert_eq entries 51 "$(calls kind=uprobe)"
@@ -193,7 +193,7 @@ teardown() { e2e_teardown; }
 	assert_calls work 211
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "--via multi is used where doctor says it works" {
 	need_check uprobe.multi
 	fs_json --via multi "$FIXTURES/calls:*work" -- "$FIXTURES/calls" 1009 23

@@ -159,27 +159,27 @@ pages() {
 }
 
 @test "BCC's funccount: user functions, tracepoints, USDT" { pages from-bcc.md funccount user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "BCC's funccount: kernel functions" { pages from-bcc.md funccount kernel; }
 @test "BCC's funclatency: user functions" { pages from-bcc.md funclatency user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "BCC's funclatency: kernel functions" { pages from-bcc.md funclatency kernel; }
 @test "BCC's stackcount: user functions, tracepoints, USDT" { pages from-bcc.md stackcount user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "BCC's stackcount: kernel functions" { pages from-bcc.md stackcount kernel; }
 @test "BCC's trace: user functions, tracepoints, USDT" { pages from-bcc.md trace user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "BCC's trace: kernel functions" { pages from-bcc.md trace kernel; }
 @test "bpftrace: listing" { pages from-bpftrace.md Listing user; }
 @test "bpftrace: counting, user functions and tracepoints" { pages from-bpftrace.md Counting user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "bpftrace: counting, kernel functions" { pages from-bpftrace.md Counting kernel; }
 @test "bpftrace: timing, user functions" { pages from-bpftrace.md Timing user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "bpftrace: timing, kernel functions" { pages from-bpftrace.md Timing kernel; }
 @test "bpftrace: stacks, user functions and tracepoints" { pages from-bpftrace.md Stacks user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "bpftrace: stacks, kernel functions" { pages from-bpftrace.md Stacks kernel; }
 @test "bpftrace: printing, user functions, tracepoints, USDT" { pages from-bpftrace.md Printing user; }
-# bats test_tags=guest
+# bats test_tags=once
 @test "bpftrace: printing, kernel functions" { pages from-bpftrace.md Printing kernel; }

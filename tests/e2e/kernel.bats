@@ -93,7 +93,7 @@ proves() {
 	assert_calls sys_enter_getppid 211
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "-p: a running process only" {
 	start_runner
 	arm -f json -p "$RUNNER" "$GETPPID"
@@ -126,7 +126,7 @@ proves() {
 	fs_error 1 "$bad" count "$bad" -- "$FIXTURES/syscalls" 1
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "one bad function on each rung by itself" {
 	for via in multi:kprobe.multi fentry:fentry single:kprobe; do
 		[[ $(doctor_says "${via#*:}") == true ]] || continue
@@ -143,7 +143,7 @@ proves() {
 	fs_error 1 "did you mean" count "k:${GETPPID}x" -d 0.1
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "every kernel function by glob on the best rung is quick to arm and to leave: a few hundred" {
 	need_check kprobe.multi
 	fs_json 't*_*' -x '*trace*' -- "$FIXTURES/syscalls" 1

@@ -53,7 +53,7 @@ restored() {
 	assert_eq total 22 "$ANSWER"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "SIGKILL in mid-run leaves the target running and no probe behind (KILLS times)" {
 	cp "$FIXTURES/runner" target
 	start_runner "$TMP/target"
@@ -144,7 +144,7 @@ all_gone() {
 	[[ $WORD == done ]] || fail "the runner is gone"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "an exec of another program in the target ends nothing" {
 	fs_json "$FIXTURES/calls:work" -- bash -c "exec $FIXTURES/calls 101"
 	assert_calls work 101

@@ -28,7 +28,7 @@ teardown() { e2e_teardown; }
 	refute_match frames "$(<out)" chain_a
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "--dwarf: a program without frame pointers" {
 	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 30 12
 	both_chains 30 12
@@ -92,7 +92,7 @@ teardown() { e2e_teardown; }
 	assert_eq calls 8 "$(calls type=stack)"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "a tracepoint's kernel and user stack" {
 	need_tracepoints
 	fs_stack t:syscalls:sys_enter_getppid -- "$FIXTURES/syscalls" 31

@@ -92,7 +92,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "longjmp: calls that never return are named, and spoil no other" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 5 7 11
@@ -119,7 +119,7 @@ teardown() { e2e_teardown; }
 	assert_match refused "$(summary refused_functions)" 'jump_now","why":"it never returns'
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "exceptions through timed functions: the program goes on, what returned is timed" {
 	for via in $(ways); do
 		fs_time --via "$via" "$FIXTURES/throws:throw_*" -- "$FIXTURES/throws" 100 40
@@ -223,7 +223,7 @@ teardown() { e2e_teardown; }
 	done <calls
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "--off-cpu: asleep is not running" {
 	need_tracepoints
 	fs_time --off-cpu "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 2000 20
@@ -272,7 +272,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "kernel functions inside each other: inclusive and self time" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)
@@ -283,7 +283,7 @@ teardown() { e2e_teardown; }
 	within "self time" $((outer - inner)) "$(latency self_total_ns "$function")" $((outer - inner)) "$slack"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "a user function and the kernel function below it in one run" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)

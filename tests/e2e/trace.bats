@@ -41,7 +41,7 @@ teardown() { e2e_teardown; }
 	assert_eq "CPU" "$(values cpu type=call)" "$(messages)"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "a return and its value" {
 	fs_trace "r:$FIXTURES/strings:say \"%d\", retval" -- "$FIXTURES/strings" 4
 	expect 0 1 2 3
@@ -77,7 +77,7 @@ teardown() { e2e_teardown; }
 	assert_eq "returned" 90 "$(rows type=call | grep -c '"duration_ns":[0-9]')"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "USDT arguments: registers, memory, constants, signs" {
 	for via in $(ways); do
 		fs_trace --via "$via" "u:$FIXTURES/usdtargs:args \"%d|%s|%u|%d|%d\", arg1, arg2, arg3, arg4, arg5" -- "$FIXTURES/usdtargs" 3
@@ -130,7 +130,6 @@ all_there() {
 	all_there 100000
 }
 
-# bats test_tags=guest
 @test "a few thousand lines in a guest, too" {
 	[[ -n ${IN_VM:-} ]] || skip "the host takes a hundred thousand"
 	fs_trace "$FIXTURES/strings:say \"%s %d\", arg1, arg2" -- "$FIXTURES/strings" 3000 2
@@ -222,7 +221,7 @@ came() {
 	expect '4321 bytes' '4321 bytes'
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "a kernel function's types" {
 	need_kernel_functions
 	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF"

@@ -36,7 +36,7 @@ teardown() { e2e_teardown; }
 	assert_eq reads 307 "$(calls comm=fixcaller)"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "-p: a running process only" {
 	start_runner
 	arm -f json -p "$RUNNER" t:syscalls:sys_enter_getppid
@@ -66,7 +66,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 202 "$(summary seen)"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "other tracepoints: a fork is a fork" {
 	fs_json --no-follow t:sched:sched_process_fork -- "$FIXTURES/forks" 8 7
 	assert_calls sched_process_fork 7

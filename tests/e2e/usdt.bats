@@ -58,7 +58,7 @@ teardown() { e2e_teardown; }
 	assert_eq seen 305 "$(summary seen)"
 }
 
-# bats test_tags=guest
+# bats test_tags=once
 @test "--via single" {
 	fs_json --via single "u:$FIXTURES/usdt:*" -- "$FIXTURES/usdt" 11
 	assert_eq seen 46 "$(summary seen)"
