@@ -145,9 +145,7 @@ calls() {
 }
 
 last_line() {
-	local line last=
-	while read -r line; do last=$line; done <"$TMP/out"
-	printf '%s\n' "$last"
+	tail -n 1 "$TMP/out"
 }
 
 # summary KEY: of the last line; objects and arrays as they stand.

@@ -134,5 +134,5 @@ valid_xml() {
 	fs_error 2 "weight" stack --weight gold "$FIXTURES/calls:work" -d 0.1
 	fs_error 2 "view" stack --view sideways "$FIXTURES/calls:work" -d 0.1
 	fs_error 2 "depth" stack --depth 0 "$FIXTURES/calls:work" -d 0.1
-	fs_error 2 "time" stack --weight time t:syscalls:sys_enter_read -d 0.1
+	fs_error 2 "return" stack --weight time t:syscalls:sys_enter_read -d 0.1
 }
