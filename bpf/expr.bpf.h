@@ -77,7 +77,7 @@ static __always_inline long fsc_eval_read(void *to, __u32 n, __u64 addr, __u32 h
 	return bpf_probe_read_kernel(to, n, (void *)addr);
 }
 
-static __always_inline long fsc_eval_text(void *to, __u32 n, __u64 addr, __u32 how)
+static __always_inline long fsc_eval_text(void *to, __u64 n, __u64 addr, __u32 how)
 {
 	if (fsc_eval_is_user(addr, how))
 		return bpf_probe_read_user_str(to, n, (void *)addr);
@@ -342,18 +342,26 @@ static __always_inline void fsc_eval_store(const struct fsc_eval *e, struct fsc_
 	for (__u32 i = 0; i < FSC_TRACE_STRINGS; i++) {
 		const struct fsc_trace_string *s = &prog->strings[i];
 		__u64 room = s->limit;
+		__u32 value = s->value;
 		char *to;
 
 		if (i >= n_strings)
 			break;
 		to = rec->strings + i * string_size;
 		*to = 0;
-		if (i >= prog->n_strings || s->value >= FSC_TRACE_VALUES)
+		asm volatile("" : "+r"(value)); /* not to be read again behind the check */
+		if (i >= prog->n_strings || value >= FSC_TRACE_VALUES)
 			continue;
 		if (!room || room >= string_size)
 			room = string_size - 1;
-		if (fsc_eval_text(to, (__u32)room + 1, e->values[s->value], s->how) < 0)
-			unreadable |= 1ull << s->value;
+		room++;
+		/* Said again in a way that the compiler does not take apart and an older verifier
+		 * follows. */
+		asm volatile("" : "+r"(room));
+		if (room > string_size)
+			room = string_size;
+		if (fsc_eval_text(to, room, e->values[value], s->how) < 0)
+			unreadable |= 1ull << value;
 	}
 	rec->unreadable = unreadable;
 }

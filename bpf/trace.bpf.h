@@ -36,46 +36,50 @@ static __always_inline bool sampled_out(__u32 row)
 	return true;
 }
 
-/* What every record says. */
-static __always_inline void fill_record(const struct call *c, struct fsc_rec_call *rec, __u16 event)
+/* What every record says. Where the call comes from is told by the row; caller: see caller_of(). */
+static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
+					__u64 caller)
 {
+	struct call c = {.ctx = ctx, .row = (__u32)row_event};
 	__u64 id = pid_tgid(), user = bpf_get_current_uid_gid();
 
 	rec->time_ns = bpf_ktime_get_ns();
-	rec->entry_ns = rec->duration_ns = rec->ret = rec->ip = 0;
-	rec->row = c->row;
+	rec->entry_ns = rec->duration_ns = rec->ret = 0;
+	rec->ip = caller;
+	rec->row = c.row;
 	rec->prog = rec->depth = rec->flags = 0;
 	rec->pid = id >> 32;
 	rec->tid = (__u32)id;
 	rec->cpu = bpf_get_smp_processor_id();
 	rec->uid = (__u32)user;
 	rec->gid = user >> 32;
-	rec->event = event;
-	rec->kstack = cfg.stacks & FSC_STACKS_KERNEL ? take_stack(c, 0) : NO_STACK;
+	rec->event = row_event >> 32;
+	rec->kstack = cfg.stacks & FSC_STACKS_KERNEL ? take_stack(&c, 0) : NO_STACK;
 	rec->ustack = NO_STACK;
 	if (cfg.stacks & FSC_STACKS_USER) {
 		note_pid(rec->pid);
-		rec->ustack = take_stack(c, BPF_F_USER_STACK);
-		rec->ip = caller_of(c);
+		rec->ustack = take_stack(&c, BPF_F_USER_STACK);
 	}
 	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
 }
 
-/* A record without values: a return, or a slow call. f: the call as it began. */
-static __always_inline void send_return(const struct call *c, const struct fsc_frame_open *f,
-					__u64 duration_ns, __u16 event)
+/* The two below are functions of their own, so that what they need of the stack is not added to
+ * what the evaluator needs; hence few and plain arguments. row_event: the event in the upper half.
+ */
+static __attribute__((noinline)) int send_record(void *ctx, const struct fsc_frame_open *f,
+						 __u64 row_event, __u64 duration_ns)
 {
 	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
 	struct fsc_rec_call *rec;
 	void *ring;
 
-	rec = ring_reserve(c->row, size, FSC_LOSS_RETURN_FULL, &ring);
+	rec = ring_reserve((__u32)row_event, size, FSC_LOSS_RETURN_FULL, &ring);
 	if (!rec)
-		return;
-	fill_record(c, rec, event);
+		return 0;
+	fill_record(ctx, rec, row_event, 0);
 	rec->entry_ns = f->start;
 	rec->duration_ns = duration_ns;
-	rec->ret = call_ret(c);
+	rec->ret = f->ret;
 	rec->n_values = 0;
 	rec->string_size = cfg.string_size;
 	rec->unreadable = 0;
@@ -83,20 +87,21 @@ static __always_inline void send_return(const struct call *c, const struct fsc_f
 	for (int i = 0; i < FSC_TRACE_ARGS; i++)
 		rec->args[i] = f->args[i];
 	ring_submit(ring, rec);
+	return 0;
 }
 
-static __always_inline void send_values(const struct call *c, const struct fsc_eval *e, __u16 event,
-					__u64 entry_ns)
+static __attribute__((noinline)) int send_evaluated(void *ctx, const struct fsc_eval *e,
+						    __u64 row_event, __u64 entry_ns, __u64 caller)
 {
 	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
 	struct fsc_rec_call *rec;
 	void *ring;
 
-	rec = ring_reserve(c->row, size, FSC_LOSS_RING_FULL, &ring);
+	rec = ring_reserve((__u32)row_event, size, FSC_LOSS_RING_FULL, &ring);
 	if (!rec)
-		return;
-	fill_record(c, rec, event);
-	rec->entry_ns = event == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
+		return 0;
+	fill_record(ctx, rec, row_event, caller);
+	rec->entry_ns = row_event >> 32 == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
 	rec->duration_ns = e->duration_ns;
 	rec->ret = e->retval;
 #pragma unroll
@@ -104,6 +109,22 @@ static __always_inline void send_values(const struct call *c, const struct fsc_e
 		rec->args[i] = e->args[i];
 	fsc_eval_store(e, rec, cfg.n_strings, cfg.string_size);
 	ring_submit(ring, rec);
+	return 0;
+}
+
+/* A record without values: a return, or a slow call. f: the call as it began. */
+static __always_inline void send_return(const struct call *c, struct fsc_frame_open *f,
+					__u64 duration_ns, __u64 event)
+{
+	f->ret = call_ret(c);
+	send_record(c->ctx, f, event << 32 | c->row, duration_ns);
+}
+
+static __always_inline void send_values(const struct call *c, const struct fsc_eval *e, __u64 event,
+					__u64 entry_ns)
+{
+	send_evaluated(c->ctx, e, event << 32 | c->row, entry_ns,
+		       cfg.stacks & FSC_STACKS_USER ? caller_of(c) : 0);
 }
 
 /* Whether the call is to be shown; a predicate that could not be read is a loss of a hit seen. */

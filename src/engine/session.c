@@ -2,6 +2,7 @@
 #include "engine/session_priv.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -29,15 +30,25 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
+/* For -v: what libbpf says, of a verifier's log the end, where the reason stands. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
-	char text[800];
+	enum { SHOWN = 2000 };
+	FSC_AUTO(fsc_freep) char *text = NULL;
+	char *line, *rest;
+	int n;
 
-	vsnprintf(text, sizeof(text), fmt, ap);
-	text[strcspn(text, "\n")] = '\0';
 	if (level == LIBBPF_DEBUG)
 		return 0;
-	fsc_log(FSC_LOG_DEBUG, "%s", text);
+	n = vasprintf(&text, fmt, ap);
+	if (n < 0) {
+		text = NULL;
+		return 0;
+	}
+	rest = n > SHOWN ? text + n - SHOWN : text;
+	while ((line = strsep(&rest, "\n")))
+		if (*line)
+			fsc_log(FSC_LOG_DEBUG, "%s", line);
 	return 0;
 }
 

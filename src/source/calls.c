@@ -234,14 +234,16 @@ static int show(struct showing *w, const struct record *r, uint32_t depth, struc
 	size_t n;
 	const struct fsc_func *funcs = fsc_live_funcs(s->live, &n);
 	const struct fsc_rec_call *rec = r->call;
+	const struct fsc_format *format = NULL;
 	struct fsc_call c;
 	int rc;
 
 	if (rec->row >= n)
 		return fsc_err_set(err, EBADMSG, "a record of the kernel is of no function");
-	rc = fsc_call_decode(rec, r->size, &funcs[rec->row],
-			     s->opts.formats && rec->n_values ? &s->opts.formats[rec->row] : NULL,
-			     &c, err);
+	/* The return of a call that was shown at its entry has no values of its own. */
+	if (s->opts.formats && (s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN))
+		format = &s->opts.formats[rec->row];
+	rc = fsc_call_decode(rec, r->size, &funcs[rec->row], format, &c, err);
 	if (!rc)
 		rc = name_values(s, &c, err);
 	if (!rc && (s->opts.kernel_stack || s->opts.user_stack))

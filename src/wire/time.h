@@ -43,6 +43,7 @@ struct fsc_frame_open {
 	__u64 overhead, off; /* the thread's sums at the start */
 	__u64 child_ns;	     /* spent in probed callees */
 	__u64 args[6];
+	__u64 ret; /* once it has returned */
 	__u32 row;
 	__u32 pad;
 };
@@ -55,7 +56,7 @@ struct fsc_thread {
 	__u32 pad;
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
-_Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 96, "wire layout changed");
+_Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 104, "wire layout changed");
 
 /* Besides the row, what a cookie says of a return: bit 32, the probe sits on a return instruction
  * (or on a jump that ends the function), so that the stack is as it was at entry; bit 33, it may be
