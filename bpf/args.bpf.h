@@ -26,24 +26,31 @@ static __always_inline void regs_args(const struct pt_regs *ctx, __u64 *args)
 #endif
 }
 
+/* A word of the context at a constant offset. Written out: the compiler would compute the address
+ * first, and the verifier takes none but the context's own. */
+#define CTX_WORD(ctx, at)                                                                          \
+	({                                                                                         \
+		__u64 word;                                                                        \
+		asm volatile("%0 = *(u64 *)(%1 + " #at ")" : "=r"(word) : "r"(ctx));               \
+		word;                                                                              \
+	})
+
 /* fentry has them one after the other, as many as the function takes; the verifier refuses a look
  * behind the last, so their number stands in the instructions. */
 static __always_inline void own_args(const struct call *c, __u64 *args)
 {
-	const __u64 *all = c->ctx;
-
 	if (c->n_args > 0)
-		args[0] = all[0];
+		args[0] = CTX_WORD(c->ctx, 0);
 	if (c->n_args > 1)
-		args[1] = all[1];
+		args[1] = CTX_WORD(c->ctx, 8);
 	if (c->n_args > 2)
-		args[2] = all[2];
+		args[2] = CTX_WORD(c->ctx, 16);
 	if (c->n_args > 3)
-		args[3] = all[3];
+		args[3] = CTX_WORD(c->ctx, 24);
 	if (c->n_args > 4)
-		args[4] = all[4];
+		args[4] = CTX_WORD(c->ctx, 32);
 	if (c->n_args > 5)
-		args[5] = all[5];
+		args[5] = CTX_WORD(c->ctx, 40);
 }
 
 static __always_inline void call_args(const struct call *c, __u64 *args)
@@ -57,23 +64,21 @@ static __always_inline void call_args(const struct call *c, __u64 *args)
 /* What fexit has behind the arguments. */
 static __always_inline __u64 own_ret(const struct call *c)
 {
-	const __u64 *all = c->ctx;
-
 	switch (c->n_args) {
 	case 0:
-		return all[0];
+		return CTX_WORD(c->ctx, 0);
 	case 1:
-		return all[1];
+		return CTX_WORD(c->ctx, 8);
 	case 2:
-		return all[2];
+		return CTX_WORD(c->ctx, 16);
 	case 3:
-		return all[3];
+		return CTX_WORD(c->ctx, 24);
 	case 4:
-		return all[4];
+		return CTX_WORD(c->ctx, 32);
 	case 5:
-		return all[5];
+		return CTX_WORD(c->ctx, 40);
 	case 6:
-		return all[6];
+		return CTX_WORD(c->ctx, 48);
 	default:
 		return 0;
 	}

@@ -5,9 +5,19 @@
 #define FSC_BPF_COMMON_H
 
 #include <linux/bpf.h>
-#include <linux/ptrace.h>
 #include <stdbool.h>
 #include <bpf/bpf_helpers.h>
+#if defined(__TARGET_ARCH_x86)
+#include <linux/ptrace.h>
+#else
+/* As the kernel has had it from the beginning; the headers at hand are those of the machine that
+ * builds. */
+struct user_pt_regs {
+	__u64 regs[31];
+	__u64 sp, pc, pstate;
+};
+struct pt_regs;
+#endif
 #include <bpf/bpf_tracing.h>
 
 #include "wire/config.h"

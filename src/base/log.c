@@ -15,6 +15,11 @@ void fsc_log_set_level(enum fsc_log_level level)
 	log_level = level;
 }
 
+bool fsc_log_shows(enum fsc_log_level level)
+{
+	return level <= log_level;
+}
+
 static void emit(const char *prefix, const char *text)
 {
 	struct fsc_buf b = {0};

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "engine/session_priv.h"
 
 /* Every place where a mark is loaded. fn changes the two instructions; how many it changed. */
@@ -55,6 +56,29 @@ static struct bpf_insn *copy_insns(const struct bpf_program *p, size_t *ret_n)
 	return insns;
 }
 
+/* For -v: the end of what the verifier says. Returns code. */
+static int refused(const struct fsc_own *own, const struct bpf_insn *insns, size_t n, int code)
+{
+	enum { ROOM = 1 << 20, SHOWN = 600 };
+	FSC_AUTO(fsc_freep) char *log = fsc_log_shows(FSC_LOG_DEBUG) ? calloc(1, ROOM) : NULL;
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)own->attach_type,
+		    .attach_btf_id = (uint32_t)own->btf_id, .log_level = 1, .log_size = ROOM,
+		    .log_buf = log);
+	size_t said;
+	int prog;
+
+	if (!log)
+		return code;
+	prog = bpf_prog_load(own->type, bpf_program__name(own->from), "GPL", insns, n, &opts);
+	if (prog >= 0)
+		close(prog);
+	said = strlen(log);
+	fsc_log(FSC_LOG_DEBUG, "%s is refused: %s ... %s", bpf_program__name(own->from),
+		strerror(-code), said > SHOWN ? log + said - SHOWN : log);
+	return code;
+}
+
 static int load(struct fsc_session *s, const struct fsc_own *own, const struct bpf_insn *insns,
 		size_t n)
 {
@@ -64,7 +88,7 @@ static int load(struct fsc_session *s, const struct fsc_own *own, const struct b
 	int prog = bpf_prog_load(own->type, bpf_program__name(own->from), "GPL", insns, n, &opts);
 
 	if (prog < 0)
-		return -errno;
+		return refused(own, insns, n, -errno);
 	return fsc_session_keep(&s->programs, prog, NULL) ? -ENOMEM : prog;
 }
 
