@@ -79,13 +79,13 @@ static __always_inline bool fill_stack_key(const struct call *c, struct fsc_stac
 	key->row = c->row;
 	key->pid = pid_tgid() >> 32;
 	key->kernel = key->user = NO_STACK;
-	bpf_get_current_comm(key->comm, sizeof(key->comm));
+	if (cfg.by & FSC_BY_COMM)
+		bpf_get_current_comm(key->comm, sizeof(key->comm));
 	if (cfg.stacks & FSC_STACKS_KERNEL)
 		key->kernel = take_stack(c, 0);
 	if (key->kernel == LOST_STACK)
 		return false;
 	if (cfg.stacks & FSC_STACKS_USER) {
-		note_pid(key->pid);
 		key->user = take_stack(c, BPF_F_USER_STACK);
 		key->caller = caller_of(c);
 	}
@@ -98,6 +98,8 @@ static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 tim
 
 	sums = bpf_map_lookup_elem(&stack_sums, key);
 	if (!sums) {
+		if (cfg.stacks & FSC_STACKS_USER)
+			note_pid(key->pid);
 		if (!bpf_map_update_elem(&stack_sums, key, &first, BPF_NOEXIST))
 			return;
 		/* Another CPU may have made the key in between. */
@@ -240,7 +242,8 @@ static __always_inline int stack_exit(const struct call *c)
 	key.kernel = (__s32)f->args[0];
 	key.user = (__s32)f->args[1];
 	key.caller = f->args[2];
-	bpf_get_current_comm(key.comm, sizeof(key.comm));
+	if (cfg.by & FSC_BY_COMM)
+		bpf_get_current_comm(key.comm, sizeof(key.comm));
 	if (c->row != cfg.calibrate_row)
 		add_stack(&key, now - f->start);
 	thread_rest(me);

@@ -123,6 +123,7 @@ static int plan_stack(const struct stack_opts *so, struct fsc_run_plan *plan,
 	plan->session.mode = FSC_MODE_STACK;
 	plan->session.stacks = (so->kernel || !so->user ? FSC_STACKS_KERNEL : 0) |
 			       (so->user || !so->kernel ? FSC_STACKS_USER : 0);
+	plan->session.by = so->per_process ? FSC_BY_COMM : 0;
 	plan->session.max_stacks = so->max_stacks;
 	plan->session.weigh = time;
 	plan->session.stack_copy = so->dwarf ? STACK_COPY : 0;
