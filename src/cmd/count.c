@@ -13,7 +13,6 @@ struct count_opts {
 static const char *const sort_names[] = {"count", "name", NULL};
 
 static const struct fsc_opt count_opts[] = {
-    FSC_KEYS_OPTS(struct count_opts, keys),
     {'n', "top", FSC_OPT_UINT, offsetof(struct count_opts, top), "N",
      "only the N rows with most calls", NULL},
     {'s', "sort", FSC_OPT_CHOICE, offsetof(struct count_opts, sort), "KEY", "order of rows",
@@ -60,8 +59,11 @@ static const struct fsc_run_view view = {
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {
-	    {fsc_probe_opts, po}, {fsc_run_opts, ro}, {count_opts, co}, {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
+					   {fsc_run_opts, ro},
+					   {fsc_keys_opts, &co->keys},
+					   {count_opts, co},
+					   {NULL, NULL}};
 	struct count_state state = {0};
 	struct fsc_run_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
@@ -83,7 +85,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct count_opts
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
-	struct count_opts co = {.keys = FSC_KEYS_INIT(65536)};
+	struct count_opts co = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 65536}};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
 	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &co, &po, &ro, err);
@@ -99,6 +101,7 @@ const struct fsc_cmd fsc_cmd_count = {
     .summary = "count calls, by function, process, thread, CPU or cgroup",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope count -d 5 'c:pthread_mutex_*' --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, count_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_keys_opts, count_opts,
+					    NULL},
     .run = run,
 };

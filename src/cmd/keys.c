@@ -7,6 +7,14 @@
 
 enum { MOST_KEYS = 1 << 24 };
 
+const struct fsc_opt fsc_keys_opts[] = {
+    {'b', "by", FSC_OPT_LIST, offsetof(struct fsc_keys, by), "KEYS",
+     "also by: comm, pid, tid, cpu, cgroup (comma between)", NULL},
+    {0, "max-keys", FSC_OPT_UINT, offsetof(struct fsc_keys, max_keys), "N",
+     "room for so many different keys", NULL},
+    {0},
+};
+
 static const struct {
 	const char *name;
 	uint32_t bit;

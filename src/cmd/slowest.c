@@ -66,7 +66,7 @@ static struct kept *find_place(struct fsc_slowest *s, const struct fsc_call *c)
 		if (!quickest || k->call.duration_ns < quickest->call.duration_ns)
 			quickest = k;
 	}
-	if (n < s->keep)
+	if (n < s->keep || !quickest)
 		return fsc_vec_push(&s->kept);
 	return quickest->call.duration_ns < c->duration_ns ? quickest : NULL;
 }

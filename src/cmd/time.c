@@ -23,7 +23,6 @@ static const char *const unit_names[] = {"auto", "ns", "us", "ms", "s", NULL};
 static const char *const calls_in_names[] = {"cookie", "storage", "hash", NULL};
 
 static const struct fsc_opt time_opts[] = {
-    FSC_KEYS_OPTS(struct time_opts, keys),
     {'n', "top", FSC_OPT_UINT, offsetof(struct time_opts, top), "N",
      "only the N rows that come first", NULL},
     {'s', "sort", FSC_OPT_CHOICE, offsetof(struct time_opts, sort), "KEY", "order of rows",
@@ -178,8 +177,11 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 static int plan_and_run(int argc, char **argv, char **command, struct time_opts *to,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {
-	    {fsc_probe_opts, po}, {fsc_run_opts, ro}, {time_opts, to}, {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
+					   {fsc_run_opts, ro},
+					   {fsc_keys_opts, &to->keys},
+					   {time_opts, to},
+					   {NULL, NULL}};
 	struct time_state state;
 	struct fsc_run_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
@@ -201,7 +203,8 @@ static int plan_and_run(int argc, char **argv, char **command, struct time_opts 
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
-	struct time_opts to = {.keys = FSC_KEYS_INIT(1024), .keep = 10};
+	struct time_opts to = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 1024},
+			       .keep = 10};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
 	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &to, &po, &ro, err);
@@ -217,6 +220,7 @@ const struct fsc_cmd fsc_cmd_time = {
     .summary = "time calls: average, percentiles, histogram, slow calls",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope time -d 5 c:malloc --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, time_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_keys_opts, time_opts,
+					    NULL},
     .run = run,
 };

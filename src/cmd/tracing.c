@@ -327,8 +327,11 @@ int fsc_tracing_compile(struct fsc_tracing *t, const struct fsc_targets *targets
 	FSC_AUTO(fsc_freep) struct fsc_signature *sigs = calloc(n + 1, sizeof(*sigs));
 	struct compiling c = {
 	    .t = t, .targets = targets, .paired = paired, .sigs = sigs, .tracefs = -1};
-	int rc = sigs ? make_rooms(t, targets, err) : fsc_err_nomem(err);
+	int rc;
 
+	if (!sigs)
+		return fsc_err_nomem(err);
+	rc = make_rooms(t, targets, err);
 	if (!rc)
 		rc = compile_all(&c, err);
 	if (rc)

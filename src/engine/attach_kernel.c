@@ -75,8 +75,7 @@ static int link_one(struct fsc_session *s, const struct fsc_target *t, const str
 static int link_ends(struct fsc_session *s, size_t i, const struct fsc_btf_func *f)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
-	FSC_AUTO(fsc_closep) int leave = -1;
-	int fd;
+	int leave, fd;
 
 	if (!s->pairs)
 		return link_one(s, t, f, t->ret);
@@ -84,13 +83,14 @@ static int link_ends(struct fsc_session *s, size_t i, const struct fsc_btf_func 
 	if (leave < 0)
 		return leave;
 	fd = link_one(s, t, f, false);
-	if (fd < 0)
+	if (fd < 0) {
+		close(leave);
 		return fd;
+	}
 	if (fsc_session_keep_link(s, leave, i, NULL)) {
 		close(fd);
-		fd = -ENOMEM;
+		return -ENOMEM;
 	}
-	leave = -1;
 	return fd;
 }
 

@@ -79,12 +79,13 @@ static bool bad_opcode(uint8_t op)
 
 bool fsc_insn_refused(const uint8_t *code, size_t n)
 {
+	static const uint8_t taboo[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e};
 	size_t at = prefixes(code, n), payload;
 
 	if (at >= n || fsc_insn_nop5(code, n))
 		return false;
 	for (size_t i = 0; i < at; i++)
-		if (memchr("\xf0\x26\x2e\x36\x3e", code[i], 5))
+		if (memchr(taboo, code[i], sizeof(taboo)))
 			return true;
 	payload = code[at] == 0xc5 ? 1 : code[at] == 0xc4 ? 2 : code[at] == 0x62 ? 3 : 0;
 	if (payload)
