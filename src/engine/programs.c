@@ -89,13 +89,16 @@ static void choose_kernel(struct fsc_session *s)
 {
 	bool entry = any_end(s, FSC_SITE_KERNEL, FSC_END_ENTRY);
 	bool leave = any_end(s, FSC_SITE_KERNEL, FSC_END_RETURN);
+	bool best = s->opts.via == FSC_VIA_BEST, multi = best || s->opts.via == FSC_VIA_MULTI;
+	bool single = best || s->opts.via == FSC_VIA_SINGLE;
+	bool fentry = best || s->opts.via == FSC_VIA_FENTRY;
 
-	want(s->skel->progs.kprobe_multi_entry, entry);
-	want(s->skel->progs.generic_entry, entry);
-	want(s->skel->progs.own_entry, entry);
-	want(s->skel->progs.kprobe_multi_exit, leave);
-	want(s->skel->progs.generic_exit, leave);
-	want(s->skel->progs.own_exit, leave);
+	want(s->skel->progs.kprobe_multi_entry, entry && multi);
+	want(s->skel->progs.generic_entry, entry && single);
+	want(s->skel->progs.own_entry, entry && fentry);
+	want(s->skel->progs.kprobe_multi_exit, leave && multi);
+	want(s->skel->progs.generic_exit, leave && single);
+	want(s->skel->progs.own_exit, leave && fentry);
 	want(s->skel->progs.kprobe_session, s->pairs && s->opts.via == FSC_VIA_BEST);
 }
 
