@@ -117,7 +117,7 @@ teardown() { e2e_teardown; }
 	fs_stack -K do_nanosleep -- "$FIXTURES/chains" 6 2 100
 	refute_match "no user frames" "$(rows type=stack)" 'chain_b'
 	fs_stack -U do_nanosleep -- "$FIXTURES/chains" 6 2 100
-	refute_match "no kernel frames" "$(rows type=stack)" 'do_nanosleep","'
+	refute_match "no kernel frames" "$(rows type=stack)" '\["do_nanosleep'
 	fs_ok stack -f folded -o data do_nanosleep -- "$FIXTURES/chains" 6 2 100
 	assert_match marked "$(<data)" 'do_nanosleep_\[k\] '
 }
