@@ -80,7 +80,6 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->mode = o->mode;
 	cfg->pairs = s->pairs;
 	cfg->stacks = o->stacks;
-	cfg->weigh = o->weigh;
 	cfg->stack_copy = o->stack_copy;
 	cfg->sample = o->sample;
 	cfg->n_strings = o->n_strings;

@@ -27,6 +27,7 @@ struct fsc_func {
 	const char *name;
 	const char *symbol; /* mangled name, NULL where it is the same */
 	struct fsc_sampled sampled;
+	uint64_t records_lost; /* of its calls: its ring was full */
 };
 
 /* One line of a count: a function, the keys asked for, and how often. */
@@ -65,6 +66,7 @@ struct fsc_summary {
 	bool frames_known;		 /* stacks were taken: */
 	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
 	uint64_t returns_lost;		 /* records of returns, or of slow calls, without room */
+	uint64_t unwatched;		 /* threads whose rests could not be noted: --off-cpu */
 	uint64_t stacks_lost;		 /* of calls that are shown without */
 	uint64_t late;			 /* calls shown out of order */
 	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */

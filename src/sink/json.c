@@ -176,6 +176,22 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_puts(b, any ? "]" : "");
 }
 
+static void add_records_lost(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		if (!sum->funcs[i].records_lost)
+			continue;
+		fsc_buf_puts(b, any ? ",{\"function\":" : ",\"records_lost\":[{\"function\":");
+		any = true;
+		fsc_fmt_json(b, sum->funcs[i].name);
+		add_number(b, "count", sum->funcs[i].records_lost);
+		fsc_buf_putc(b, '}');
+	}
+	fsc_buf_puts(b, any ? "]" : "");
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	fsc_buf_puts(b, ",\"cost\":{\"ns_per_hit\":");
@@ -208,6 +224,8 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	}
 	if (sum->returns_lost)
 		add_number(b, "returns_lost", sum->returns_lost);
+	if (sum->unwatched)
+		add_number(b, "unwatched", sum->unwatched);
 	if (sum->stacks_lost)
 		add_number(b, "stacks_lost", sum->stacks_lost);
 	if (sum->late)
@@ -223,6 +241,7 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_refused(sum, b);
 	add_number(b, "shifted", sum->shifted);
 	add_sampled(sum, b);
+	add_records_lost(sum, b);
 	add_named(b, "via", sum->via);
 	fsc_buf_printf(b, ",\"duration_s\":%.6f", sum->duration_s);
 	add_cost(sum, b);

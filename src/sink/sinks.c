@@ -163,6 +163,19 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 	}
 }
 
+/* Whose records found no room, where there is a ring for each probe. */
+static void add_records_lost(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		if (!sum->funcs[i].records_lost)
+			continue;
+		fsc_buf_printf(b, "records lost: %llu of ",
+			       (unsigned long long)sum->funcs[i].records_lost);
+		fsc_fmt_term(b, sum->funcs[i].name);
+		fsc_buf_putc(b, '\n');
+	}
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	if (!sum->cost_known) {
@@ -201,6 +214,9 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	if (sum->returns_lost)
 		fsc_buf_printf(b, "; records of returns lost %llu",
 			       (unsigned long long)sum->returns_lost);
+	if (sum->unwatched)
+		fsc_buf_printf(b, "; threads not watched for rests %llu",
+			       (unsigned long long)sum->unwatched);
 	if (sum->stacks_lost)
 		fsc_buf_printf(b, "; stacks lost %llu", (unsigned long long)sum->stacks_lost);
 	if (sum->late)
@@ -222,5 +238,6 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 			       sum->shifted);
 	add_refused(sum, b);
 	add_sampled(sum, b);
+	add_records_lost(sum, b);
 	add_cost(sum, b);
 }

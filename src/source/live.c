@@ -452,6 +452,9 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 		s->kept = count_kept(l, s->seen, err);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
+	s->unwatched = fsc_session_loss(l->session, FSC_LOSS_UNWATCHED);
+	for (uint32_t i = 0; i < l->targets->rows.n; i++)
+		l->funcs[i].records_lost = fsc_session_row_lost(l->session, i);
 	s->returns_lost = fsc_session_loss(l->session, FSC_LOSS_RETURN_FULL);
 	if (mode != FSC_MODE_STACK)
 		s->stacks_lost = fsc_session_loss(l->session, FSC_LOSS_STACK_FULL) +

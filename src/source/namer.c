@@ -21,6 +21,10 @@ void fsc_namer_free(struct fsc_namer *n)
 {
 	if (!n)
 		return;
+	if (n->mmaps && fsc_mmaps_lost(n->mmaps))
+		fsc_log(FSC_LOG_WARN,
+			"%llu records of what processes map were lost: frames may be without names",
+			(unsigned long long)fsc_mmaps_lost(n->mmaps));
 	fsc_symbolizer_free(n->symbolizer);
 	fsc_spaces_free(n->spaces);
 	fsc_mmaps_free(n->mmaps);

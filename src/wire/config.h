@@ -60,7 +60,6 @@ struct fsc_config {
 	__u32 self, off_cpu;	      /* bool */
 	__u64 slow_ns;		      /* 0: not asked for */
 	__u32 stacks;		      /* enum fsc_stacks_of */
-	__u32 weigh;		      /* stacks by the time spent, too */
 	__u32 pairs;		      /* entry and return are probed together */
 	__u32 sample;		      /* one call in so many; 0 or 1: all */
 	__u32 n_strings, string_size; /* of a record */
