@@ -108,7 +108,7 @@ teardown() { e2e_teardown; }
 all_there() {
 	local said kept
 	kept=$(summary kept)
-	said=$(grep -c '"function":"say"' out)
+	said=$(jq -r 'select(.type == "call" and .function == "say") | 1' out | wc -l)
 	assert_eq "seen" "$1" "$(summary seen)"
 	jq -r 'select(.type == "call") | "\(.time_ns) \(.tid) \(.function) \(.message)"' out >lines
 	awk '$1 < last { print "time goes back at line " NR; exit 1 } { last = $1 }' lines
