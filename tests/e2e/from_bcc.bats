@@ -162,13 +162,13 @@ pages() {
 # bats test_tags=once
 @test "BCC's funccount: kernel functions" { pages from-bcc.md funccount kernel; }
 @test "BCC's funclatency: user functions" { pages from-bcc.md funclatency user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "BCC's funclatency: kernel functions" { pages from-bcc.md funclatency kernel; }
 @test "BCC's stackcount: user functions, tracepoints, USDT" { pages from-bcc.md stackcount user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "BCC's stackcount: kernel functions" { pages from-bcc.md stackcount kernel; }
 @test "BCC's trace: user functions, tracepoints, USDT" { pages from-bcc.md trace user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "BCC's trace: kernel functions" { pages from-bcc.md trace kernel; }
 @test "bpftrace: listing" { pages from-bpftrace.md Listing user; }
 @test "bpftrace: counting, user functions and tracepoints" { pages from-bpftrace.md Counting user; }
@@ -181,5 +181,5 @@ pages() {
 # bats test_tags=once
 @test "bpftrace: stacks, kernel functions" { pages from-bpftrace.md Stacks kernel; }
 @test "bpftrace: printing, user functions, tracepoints, USDT" { pages from-bpftrace.md Printing user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "bpftrace: printing, kernel functions" { pages from-bpftrace.md Printing kernel; }

@@ -53,7 +53,7 @@ restored() {
 	assert_eq total 22 "$ANSWER"
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "SIGKILL in mid-run leaves the target running and no probe behind (KILLS times)" {
 	cp "$FIXTURES/runner" target
 	start_runner "$TMP/target"

@@ -80,7 +80,7 @@ teardown() { e2e_teardown; }
 	assert_eq "unmatched returns" 0 "$(summary unmatched_returns)"
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "mutual recursion is exact to the call, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/nest:nest_even" "$FIXTURES/nest:nest_odd" -- "$FIXTURES/nest" mutual 50 20 3

@@ -50,7 +50,7 @@ teardown() { e2e_teardown; }
 	expect -5 -8
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "--ret: entry and return in one line, with the duration" {
 	for via in $(ways); do
 		fs_trace --via "$via" --ret "$FIXTURES/strings:say \"%s\", arg1" -- "$FIXTURES/strings" 5
@@ -88,7 +88,7 @@ teardown() { e2e_teardown; }
 	expect -2
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "a tracepoint's fields by name" {
 	need_tracepoints
 	fs_trace 't:syscalls:sys_enter_prctl (args->option == 15) "%d %s", args->option, args->arg2' -- "$FIXTURES/syscalls" 3
@@ -200,7 +200,7 @@ came() {
 	(($(grep -c '"type":"call"' "$TMP/out") == $1))
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "a kernel function: arguments, return value, on each rung" {
 	need_kernel_functions
 	fs_trace "$(system_call getppid) \"x\"" -- "$FIXTURES/syscalls" 5
@@ -222,7 +222,7 @@ came() {
 	expect '4321 bytes' '4321 bytes'
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "a kernel function's types" {
 	need_kernel_functions
 	[[ -e /sys/kernel/btf/vmlinux ]] || skip "this kernel has no BTF"
