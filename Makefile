@@ -30,7 +30,7 @@ MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
-	     $(SYSFLAGS) -Isrc -I$(O)/gen
+	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -lm

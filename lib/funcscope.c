@@ -217,11 +217,14 @@ static int chunk_file(uint32_t n, size_t size)
 	return fd;
 }
 
-static int chunk_memfd(size_t size, unsigned flags)
+/* Readers know the chunks by their names in /proc/PID/fd. */
+static int chunk_memfd(uint32_t n, size_t size, unsigned flags)
 {
-	int fd =
-	    (int)syscall(SYS_memfd_create, "funcscope", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
+	char name[32];
+	int fd;
 
+	snprintf(name, sizeof(name), "funcscope.%u", n);
+	fd = (int)syscall(SYS_memfd_create, name, MFD_CLOEXEC | MFD_ALLOW_SEALING | flags);
 	if (fd >= 0 && set_size(fd, size)) {
 		close_keeping_errno(fd);
 		return -1;
@@ -252,8 +255,8 @@ static int open_chunk(uint32_t n, size_t *size)
 	if (here.directory[0])
 		return chunk_file(n, *size);
 	if (here.options.flags & FUNCSCOPE_HUGEPAGES)
-		fd = chunk_memfd(*size, MFD_HUGETLB);
-	return fd >= 0 ? fd : chunk_memfd(*size, 0);
+		fd = chunk_memfd(n, *size, MFD_HUGETLB);
+	return fd >= 0 ? fd : chunk_memfd(n, *size, 0);
 }
 
 /* Maps the next chunk behind the others. Once it is mapped nobody else can write to it. */

@@ -59,11 +59,9 @@ static const struct fsc_run_view view = {
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_run_opts, ro},
-					   {fsc_keys_opts, &co->keys},
-					   {count_opts, co},
-					   {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {
+	    {fsc_probe_opts, po},	{fsc_run_opts, ro}, {fsc_output_opts, &ro->out},
+	    {fsc_keys_opts, &co->keys}, {count_opts, co},   {NULL, NULL}};
 	struct count_state state = {0};
 	struct fsc_run_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
@@ -101,7 +99,7 @@ const struct fsc_cmd fsc_cmd_count = {
     .summary = "count calls, by function, process, thread, CPU or cgroup",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope count -d 5 'c:pthread_mutex_*' --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_keys_opts, count_opts,
-					    NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+					    fsc_keys_opts, count_opts, NULL},
     .run = run,
 };

@@ -3,12 +3,10 @@
 #include "cmd/run.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -121,47 +119,6 @@ static int open_session(struct run *r, struct fsc_err *err)
 	return rc;
 }
 
-/* "-" is stdout. */
-static bool to_file(const struct run *r)
-{
-	return r->o->output && strcmp(r->o->output, "-");
-}
-
-/* Without waiting: a FIFO that nobody reads is an error, not a reason to hang with probes on. */
-static FILE *open_output(const char *path)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
-
-	if (fd < 0)
-		return NULL;
-	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-	return fdopen(fd, "w");
-}
-
-static int open_sink(struct run *r, struct fsc_err *err)
-{
-	struct winsize ws;
-	int rc;
-
-	r->sink = r->plan->sink;
-	r->sink.ops = fsc_sinks[r->o->format];
-	r->sink.out = stdout;
-	r->sink.side = stderr;
-	r->sink.timestamps = r->o->timestamps;
-	r->sink.intervals = r->o->interval > 0;
-	rc = fsc_sink_takes(&r->sink, r->plan->view->data, err);
-	if (rc)
-		return rc;
-	if (to_file(r)) {
-		r->sink.out = open_output(r->o->output);
-		if (!r->sink.out)
-			return fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
-	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
-		r->sink.width = ws.ws_col;
-	}
-	return 0;
-}
-
 /* ---- running ---- */
 
 static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -216,7 +173,7 @@ static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *
 	(void)n;
 	fsc_watched_cpu(&r->who);
 	/* The last stretch is reported at the end, not twice. */
-	if (r->o->duration > 0 && ran > r->o->duration - r->o->interval / 100)
+	if (r->o->out.duration > 0 && ran > r->o->out.duration - r->o->out.interval / 100)
 		return 0;
 	return report(r, false, err);
 }
@@ -295,10 +252,10 @@ static int start_timers(struct run *r, struct fsc_err *err)
 {
 	int rc = 0;
 
-	if (r->o->interval > 0)
-		rc = fsc_loop_timer(&r->loop, r->o->interval, true, on_interval, r, err);
-	if (!rc && r->o->duration > 0)
-		rc = fsc_loop_timer(&r->loop, r->o->duration, false, on_signal, r, err);
+	if (r->o->out.interval > 0)
+		rc = fsc_loop_timer(&r->loop, r->o->out.interval, true, on_interval, r, err);
+	if (!rc && r->o->out.duration > 0)
+		rc = fsc_loop_timer(&r->loop, r->o->out.duration, false, on_signal, r, err);
 	return rc;
 }
 
@@ -306,7 +263,7 @@ static void tell_ready(const struct run *r)
 {
 	if (r->o->ready_fd && write((int)r->o->ready_fd, "armed\n", 6) == 6)
 		close((int)r->o->ready_fd);
-	if (isatty(STDERR_FILENO) && !r->o->duration && !r->plan->command)
+	if (isatty(STDERR_FILENO) && !r->o->out.duration && !r->plan->command)
 		fsc_log(FSC_LOG_NOTE, "%s %zu function%s; Ctrl-C ends", r->plan->view->doing,
 			r->targets.rows.n, r->targets.rows.n == 1 ? "" : "s");
 }
@@ -342,7 +299,7 @@ static int arm_timing(struct run *r, bool attached, struct fsc_err *err)
 static int arm_and_wait(struct run *r, struct fsc_err *err)
 {
 	uint64_t start_ns = fsc_clock_mono();
-	int rc = open_sink(r, err);
+	int rc = fsc_output_open(&r->o->out, r->plan->view->data, &r->sink, err);
 
 	if (!rc)
 		rc = arm_timing(r, false, err);
@@ -395,9 +352,8 @@ static int finish(struct run *r, struct fsc_err *err)
 		r->plan->view->books(r->plan->state, &sum);
 	if (!rc)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
-	if (to_file(r) && fclose(r->sink.out) && !rc)
-		rc = fsc_err_sys(err, errno, "cannot write to '%s'", r->o->output);
-	r->sink.out = NULL;
+	if (!rc)
+		rc = fsc_output_close(&r->o->out, &r->sink, err);
 	fsc_watched_tell_child(&r->who);
 	return rc;
 }
@@ -413,8 +369,7 @@ static void release(struct run *r)
 	fsc_targets_release(&r->targets);
 	fsc_watched_release(&r->who);
 	fsc_vec_release(&r->pidfds);
-	if (to_file(r) && r->sink.out)
-		fclose(r->sink.out);
+	fsc_output_close(&r->o->out, &r->sink, NULL);
 	/* The signals stay blocked: a second Ctrl-C while probes come off must not make a failure
 	 * of a finished run. */
 }
@@ -445,12 +400,13 @@ int fsc_run(const struct fsc_run_plan *plan, struct fsc_err *err)
 	struct run r = {
 	    .plan = plan,
 	    .o = plan->run,
+	    .sink = plan->sink,
 	    .loop = {.epoll = -1},
 	    .pidfds = FSC_VEC_INIT(int),
 	};
 	int rc;
 
-	if (r.o->verbose)
+	if (r.o->out.verbose)
 		fsc_log_set_level(FSC_LOG_DEBUG);
 	fsc_watched_init(&r.who, plan->command);
 	fsc_targets_init(&r.targets);

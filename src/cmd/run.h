@@ -6,6 +6,7 @@
 
 #include "base/opt.h"
 #include "base/vec.h"
+#include "cmd/output.h"
 #include "cmd/probes.h"
 #include "engine/session.h"
 #include "sink/sink.h"
@@ -13,14 +14,15 @@
 
 struct fsc_run_opts {
 	struct fsc_vec tids; /* -t, const char * */
-	const char *comm, *cgroup, *output;
-	double duration, interval; /* 0: none */
+	struct fsc_output_opts out;
+	const char *comm, *cgroup;
 	const char *max_overhead;
-	bool timestamps, follow, no_follow, fast_uprobes, verbose;
-	int format, via, returns;
+	bool follow, no_follow, fast_uprobes;
+	int via, returns;
 	unsigned ready_fd; /* tests and benchmarks: written to when armed */
 };
 
+/* Beside fsc_output_opts, whose values go to `out`. */
 extern const struct fsc_opt fsc_run_opts[];
 #define FSC_RUN_OPTS_INIT                                                                          \
 	{                                                                                          \

@@ -142,8 +142,11 @@ static int plan_stack(const struct stack_opts *so, struct fsc_run_plan *plan,
 static int plan_and_run(int argc, char **argv, char **command, struct stack_opts *so,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {
-	    {fsc_probe_opts, po}, {fsc_run_opts, ro}, {stack_opts, so}, {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
+					   {fsc_run_opts, ro},
+					   {fsc_output_opts, &ro->out},
+					   {stack_opts, so},
+					   {NULL, NULL}};
 	struct stack_state state = {0};
 	struct fsc_run_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
@@ -178,6 +181,7 @@ const struct fsc_cmd fsc_cmd_stack = {
     .summary = "count the stacks that lead to a function, or weigh them by time",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, stack_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+					    stack_opts, NULL},
     .run = run,
 };

@@ -7,38 +7,24 @@
 #include "cmd/keys.h"
 #include "cmd/run.h"
 #include "cmd/slowest.h"
+#include "cmd/timings.h"
 
 enum { SLOW_STACKS = 4096, MOST_KEPT = 10000 };
 
 struct time_opts {
 	struct fsc_keys keys;
-	bool zeros, reverse, histogram, wide, self, off_cpu, raw;
-	int sort, unit, calls_in;
-	unsigned top, keep;
-	const char *linear, *slow;
+	struct fsc_timings_opts show;
+	bool zeros, self, off_cpu, raw;
+	int calls_in;
+	unsigned keep;
+	const char *slow;
 };
 
-static const char *const sort_names[] = {"total", "count", "avg", "max", "p99", "name", NULL};
-static const char *const unit_names[] = {"auto", "ns", "us", "ms", "s", NULL};
 static const char *const calls_in_names[] = {"cookie", "storage", "hash", NULL};
 
 static const struct fsc_opt time_opts[] = {
-    {'n', "top", FSC_OPT_UINT, offsetof(struct time_opts, top), "N",
-     "only the N rows that come first", NULL},
-    {'s', "sort", FSC_OPT_CHOICE, offsetof(struct time_opts, sort), "KEY", "order of rows",
-     sort_names},
-    {0, "reverse", FSC_OPT_FLAG, offsetof(struct time_opts, reverse), NULL, "turn the order round",
-     NULL},
     {'z', "zeros", FSC_OPT_FLAG, offsetof(struct time_opts, zeros), NULL,
      "show functions that were not called, too", NULL},
-    {'H', "histogram", FSC_OPT_FLAG, offsetof(struct time_opts, histogram), NULL,
-     "histograms of all rows, not only of one", NULL},
-    {'w', "wide", FSC_OPT_FLAG, offsetof(struct time_opts, wide), NULL,
-     "all columns: min, p99.9 and deviation, too", NULL},
-    {0, "linear", FSC_OPT_STRING, offsetof(struct time_opts, linear), "MIN,MAX,STEP",
-     "equal bins (0,10ms,500us)", NULL},
-    {'u', "unit", FSC_OPT_CHOICE, offsetof(struct time_opts, unit), "UNIT", "of durations",
-     unit_names},
     {0, "slow", FSC_OPT_STRING, offsetof(struct time_opts, slow), "TIME",
      "keep calls that take at least so long (10ms)", NULL},
     {0, "keep", FSC_OPT_UINT, offsetof(struct time_opts, keep), "N",
@@ -57,9 +43,8 @@ static const struct fsc_opt time_opts[] = {
 struct time_state {
 	struct fsc_latencies before; /* the last snapshot */
 	struct fsc_latency_parts parts;
-	bool zeros, reverse;
-	enum fsc_latency_sort sort;
-	unsigned top;
+	const struct fsc_timings_opts *show;
+	bool zeros;
 	struct fsc_slowest *slowest; /* NULL: not asked for */
 };
 
@@ -92,7 +77,7 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	rc = fsc_latencies_subtract(&now, &s->before, s->zeros, &delta, err);
 	if (!rc) {
 		delta.parts = s->parts;
-		fsc_latencies_sort(&delta, s->sort, s->reverse, s->top);
+		fsc_timings_sort(s->show, &delta);
 		rc = fsc_sink_latency(sink, &delta, err);
 		fsc_latencies_release(&delta);
 	}
@@ -106,28 +91,6 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 
 static const struct fsc_run_view view = {
     .doing = "timing", .data = FSC_DATA_LATENCIES, .start = start, .tick = tick, .report = report};
-
-/* "MIN,MAX,STEP" */
-static int parse_linear(const char *text, struct fsc_sink *sink, struct fsc_err *err)
-{
-	enum { MOST_BINS = 10000 };
-	double *to[] = {&sink->linear_min, &sink->linear_max, &sink->linear_step};
-	const char *p = text;
-
-	for (size_t i = 0; i < 3; i++) {
-		size_t n = strcspn(p, ",");
-
-		if (!fsc_str_duration(p, n, to[i]) || (i < 2) != (p[n] == ','))
-			return fsc_err_usage(
-			    err, "--linear takes MIN,MAX,STEP, as in 0,10ms,500us, not '%s'", text);
-		p += n + 1;
-	}
-	if (sink->linear_max <= sink->linear_min || sink->linear_step <= 0 ||
-	    (sink->linear_max - sink->linear_min) / sink->linear_step > MOST_BINS)
-		return fsc_err_usage(err, "--linear '%s' makes no bins, or more than %d", text,
-				     MOST_BINS);
-	return 0;
-}
 
 static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {
@@ -145,8 +108,8 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 {
 	int rc = fsc_keys_parse(&to->keys, &plan->session, err);
 
-	if (!rc && to->linear)
-		rc = parse_linear(to->linear, &plan->sink, err);
+	if (!rc)
+		rc = fsc_timings_apply(&to->show, &plan->sink, err);
 	if (!rc && to->slow)
 		rc = parse_slow(to->slow, &plan->session.slow_ns, err);
 	plan->session.mode = FSC_MODE_TIME;
@@ -161,15 +124,10 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 	plan->session.self = to->self;
 	plan->session.raw = to->raw;
 	plan->session.off_cpu = to->off_cpu;
-	plan->sink.histograms = to->histogram || to->linear;
-	plan->sink.wide = to->wide;
-	plan->sink.unit = (enum fsc_unit)to->unit;
 	*state = (struct time_state){
 	    .parts = {.self = to->self, .off_cpu = to->off_cpu, .slow = to->slow, .raw = to->raw},
+	    .show = &to->show,
 	    .zeros = to->zeros,
-	    .reverse = to->reverse,
-	    .sort = (enum fsc_latency_sort)to->sort,
-	    .top = to->top,
 	};
 	return rc;
 }
@@ -179,7 +137,9 @@ static int plan_and_run(int argc, char **argv, char **command, struct time_opts 
 {
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
 					   {fsc_run_opts, ro},
+					   {fsc_output_opts, &ro->out},
 					   {fsc_keys_opts, &to->keys},
+					   {fsc_timings_opts, &to->show},
 					   {time_opts, to},
 					   {NULL, NULL}};
 	struct time_state state;
@@ -220,7 +180,7 @@ const struct fsc_cmd fsc_cmd_time = {
     .summary = "time calls: average, percentiles, histogram, slow calls",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope time -d 5 c:malloc --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_keys_opts, time_opts,
-					    NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+					    fsc_keys_opts, fsc_timings_opts, time_opts, NULL},
     .run = run,
 };

@@ -150,8 +150,11 @@ static int plan_trace(const struct trace_opts *to, struct fsc_run_plan *plan,
 static int plan_and_run(int argc, char **argv, char **command, struct trace_opts *to,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {
-	    {fsc_probe_opts, po}, {fsc_run_opts, ro}, {trace_opts, to}, {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
+					   {fsc_run_opts, ro},
+					   {fsc_output_opts, &ro->out},
+					   {trace_opts, to},
+					   {NULL, NULL}};
 	struct trace_state state = {0};
 	struct fsc_run_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
@@ -187,6 +190,7 @@ const struct fsc_cmd fsc_cmd_trace = {
     .summary = "one line per call: arguments, return value, duration, stack",
     .operands = "'PROBE [(IF)] [\"FORMAT\", EXPR...]'... [-- COMMAND ARGS...]",
     .example = "funcscope trace 'c:write (arg1 == 1) \"%d bytes\", arg3' -M 10",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, trace_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+					    trace_opts, NULL},
     .run = run,
 };

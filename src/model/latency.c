@@ -124,6 +124,21 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 
 /* ---- what a slot says ---- */
 
+void fsc_slot_add(struct fsc_slot *to, const struct fsc_slot *from)
+{
+	uint64_t max = to->max > from->max ? to->max : from->max;
+	uint64_t min =
+	    to->min_inverted > from->min_inverted ? to->min_inverted : from->min_inverted;
+	uint64_t *r = (uint64_t *)to;
+	const uint64_t *a = (const uint64_t *)from;
+
+	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
+		r[i] += a[i];
+	to->square_high += to->square_low < from->square_low;
+	to->max = max;
+	to->min_inverted = min;
+}
+
 uint64_t fsc_slot_min(const struct fsc_slot *s)
 {
 	return s->count ? ~s->min_inverted : 0;
@@ -175,9 +190,30 @@ double fsc_slot_quantile(const struct fsc_slot *s, double q)
 	return (double)s->max;
 }
 
+/* ---- in nanoseconds ---- */
+
+double fsc_latency_ns(const struct fsc_latency *l, double value)
+{
+	if (!l->ticks.ns)
+		return value;
+	return value > l->ticks.floor ? (value - l->ticks.floor) * l->ticks.ns : 0;
+}
+
+double fsc_latency_total(const struct fsc_latency *l)
+{
+	if (!l->ticks.ns)
+		return (double)l->slot->total;
+	return fsc_latency_ns(l, fsc_slot_average(l->slot)) * (double)l->slot->count;
+}
+
+double fsc_latency_spread(const struct fsc_latency *l, double difference)
+{
+	return l->ticks.ns ? difference * l->ticks.ns : difference;
+}
+
 bool fsc_latency_at_floor(const struct fsc_latency *l)
 {
-	return l->slot->count && fsc_slot_average(l->slot) < l->floor_ns;
+	return l->slot->count && fsc_latency_ns(l, fsc_slot_average(l->slot)) < l->floor_ns;
 }
 
 /* ---- order ---- */
@@ -188,21 +224,23 @@ struct order {
 	bool reverse;
 };
 
-static double weight(const struct fsc_slot *s, enum fsc_latency_sort by)
+static double weight(const struct fsc_latency *l, enum fsc_latency_sort by)
 {
+	const struct fsc_slot *s = l->slot;
+
 	switch (by) {
 	case FSC_LATENCY_COUNT:
 		return (double)s->count;
 	case FSC_LATENCY_AVG:
-		return fsc_slot_average(s);
+		return fsc_latency_ns(l, fsc_slot_average(s));
 	case FSC_LATENCY_MAX:
-		return (double)s->max;
+		return fsc_latency_ns(l, (double)s->max);
 	case FSC_LATENCY_P99:
-		return fsc_slot_quantile(s, 0.99);
+		return fsc_latency_ns(l, fsc_slot_quantile(s, 0.99));
 	case FSC_LATENCY_NAME:
 		return 0;
 	default:
-		return (double)s->total;
+		return fsc_latency_total(l);
 	}
 }
 
@@ -210,7 +248,7 @@ static int cmp(const void *pa, const void *pb, void *arg)
 {
 	const struct fsc_latency *a = pa, *b = pb;
 	const struct order *o = arg;
-	double x = weight(a->slot, o->by), y = weight(b->slot, o->by);
+	double x = weight(a, o->by), y = weight(b, o->by);
 	int r = (y > x) - (y < x);
 
 	if (!r)
@@ -251,34 +289,42 @@ static int add_bin(struct fsc_vec *ret, double low, double high, struct fsc_err 
 	return 0;
 }
 
-int fsc_slot_bins_log2(const struct fsc_slot *s, struct fsc_vec *ret, struct fsc_err *err)
+/* The middle of a bucket, in ns. */
+static double middle(const struct fsc_latency *l, uint32_t i)
 {
-	size_t first = 0;
+	return fsc_latency_ns(l, ((double)fsc_hist_low(i) + (double)fsc_hist_low(i + 1) - 1) / 2);
+}
 
-	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
-		uint64_t low = fsc_hist_low(i);
-		double high;
+int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, struct fsc_err *err)
+{
+	const __u64 *hist = l->slot->hist;
+	uint32_t first = 0, last = FSC_HIST_OVER;
+	double next;
 
-		if (!s->hist[i] && !ret->n)
-			continue;
-		/* A bin begins at a power of two, and at the first value whatever it is. */
-		if (!ret->n || !(low & (low - 1))) {
-			while (low & (low - 1))
-				low &= low - 1;
-			high = i == FSC_HIST_OVER ? INFINITY : (double)(low ? low * 2 : 1);
-			if (add_bin(ret, (double)low, high, err))
+	while (first <= FSC_HIST_OVER && !hist[first])
+		first++;
+	while (last > first && !hist[last])
+		last--;
+	if (first > FSC_HIST_OVER)
+		return 0;
+	next = middle(l, first) < 1 ? 0 : exp2(floor(log2(middle(l, first))));
+	for (uint32_t i = first; i <= last; i++) {
+		while (!ret->n || middle(l, i) >= next) {
+			double low = next;
+
+			next = low < 1 ? 1 : low * 2;
+			if (add_bin(ret, low, next, err))
 				return -ENOMEM;
 		}
-		FSC_AT(struct fsc_bin, ret, ret->n - 1)->n += s->hist[i];
-		if (s->hist[i])
-			first = ret->n;
+		FSC_AT(struct fsc_bin, ret, ret->n - 1)->n += hist[i];
 	}
-	ret->n = first; /* drop empty ones at the end */
+	if (last == FSC_HIST_OVER) /* nobody knows how far that reaches */
+		FSC_AT(struct fsc_bin, ret, ret->n - 1)->high = INFINITY;
 	return 0;
 }
 
-int fsc_slot_bins_linear(const struct fsc_slot *s, double min, double max, double step,
-			 struct fsc_vec *ret, struct fsc_err *err)
+int fsc_latency_bins_linear(const struct fsc_latency *l, double min, double max, double step,
+			    struct fsc_vec *ret, struct fsc_err *err)
 {
 	size_t n = (size_t)ceil((max - min) / step), first, last;
 
@@ -292,11 +338,11 @@ int fsc_slot_bins_linear(const struct fsc_slot *s, double min, double max, doubl
 	if (add_bin(ret, min + step * (double)n, INFINITY, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
-		double mid = ((double)fsc_hist_low(i) + (double)fsc_hist_low(i + 1) - 1) / 2;
+		double mid = middle(l, i);
 		size_t at = mid < min ? 0 : first + (size_t)((mid - min) / step);
 
-		if (s->hist[i])
-			FSC_AT(struct fsc_bin, ret, at < last ? at : last)->n += s->hist[i];
+		if (l->slot->hist[i])
+			FSC_AT(struct fsc_bin, ret, at < last ? at : last)->n += l->slot->hist[i];
 	}
 	return 0;
 }

@@ -6,16 +6,32 @@
 #include "model/profile.h"
 #include "wire/time.h"
 
+/* What a slot counts where that is not nanoseconds. */
+struct fsc_ticks {
+	double ns; /* of one; 0: the slot counts nanoseconds */
+	double
+	    floor; /* what a call that does nothing reads, in ticks; taken out of what is shown */
+};
+
+/* The latest calls of a line, each by itself, where the source keeps them. */
+struct fsc_recent {
+	uint64_t n;	 /* so many are kept */
+	double slow[10]; /* ns: the slowest of them, slowest first */
+	unsigned n_slow;
+};
+
 /* One line of a timing: a function, the keys asked for, and what was measured. */
 struct fsc_latency {
 	struct fsc_count key;  /* its count is not used */
 	struct fsc_slot *slot; /* owned */
-	double floor_ns;       /* what the probes themselves take, already taken out */
+	struct fsc_ticks ticks;
+	struct fsc_recent recent;
+	double floor_ns; /* what the probes themselves take, already taken out */
 };
 
 /* What was asked for beyond the durations. */
 struct fsc_latency_parts {
-	bool self, off_cpu, slow, raw;
+	bool self, off_cpu, slow, raw, recent;
 };
 
 struct fsc_latencies {
@@ -47,9 +63,15 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 void fsc_latencies_sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse,
 			size_t top);
 
+/* A value of the slot, a sum over calls, and a difference of values, in ns. */
+double fsc_latency_ns(const struct fsc_latency *l, double value);
+double fsc_latency_total(const struct fsc_latency *l);
+double fsc_latency_spread(const struct fsc_latency *l, double difference);
 /* The value below which a share q (0 to 1) of the calls lie, from the histogram; off by 1.6 % at
  * most, and never outside the least and greatest value. 0 where there are no calls. */
 double fsc_slot_quantile(const struct fsc_slot *s, double q);
+/* Adds what another measured. */
+void fsc_slot_add(struct fsc_slot *to, const struct fsc_slot *from);
 double fsc_slot_average(const struct fsc_slot *s);
 double fsc_slot_stddev(const struct fsc_slot *s);
 uint64_t fsc_slot_min(const struct fsc_slot *s);
@@ -62,9 +84,9 @@ struct fsc_bin {
 	uint64_t n;
 };
 /* Bins by powers of two, from the first to the last that is not empty. Appends struct fsc_bin. */
-int fsc_slot_bins_log2(const struct fsc_slot *s, struct fsc_vec *ret, struct fsc_err *err);
+int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, struct fsc_err *err);
 /* Bins of step from min to max, and one on either side for what lies outside. */
-int fsc_slot_bins_linear(const struct fsc_slot *s, double min, double max, double step,
-			 struct fsc_vec *ret, struct fsc_err *err);
+int fsc_latency_bins_linear(const struct fsc_latency *l, double min, double max, double step,
+			    struct fsc_vec *ret, struct fsc_err *err);
 
 #endif

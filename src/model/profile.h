@@ -49,6 +49,23 @@ struct fsc_refusal {
 	const char *function, *why;
 };
 
+/* What there is to say of instrumented processes, besides. */
+struct fsc_scope_books {
+	bool known;
+	size_t processes;
+	uint64_t threads;
+	const char *clock; /* its name */
+	double tick_ns, step_ns;
+	double empty_ns; /* what a checkpoint with nothing inside reads */
+	bool raw;	 /* which was left in */
+	char grade;	 /* of the clock, 'A' to 'D' */
+	const char *why; /* not A */
+	uint64_t lost_threads, lost_names, backwards, left_open;
+	uint64_t torn;	 /* readings of checkpoints that were written to all the time */
+	uint64_t lapped; /* raw samples that were overwritten while they were read */
+	uint64_t unseen; /* checkpoints in memory that could not be had any more */
+};
+
 /* The books. seen = kept + the sum of lost. */
 struct fsc_summary {
 	uint64_t seen, kept;
@@ -73,6 +90,7 @@ struct fsc_summary {
 	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */
 	size_t n_funcs;
 	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
+	struct fsc_scope_books scopes;
 	double duration_s;
 	bool cost_known, share_known;
 	double ns_per_hit;

@@ -73,6 +73,12 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 	}
 }
 
+/* What was counted in ticks has decimals. */
+static void value(struct fsc_buf *b, const struct fsc_latency *l, double ns)
+{
+	fsc_buf_printf(b, ",%.*f", l->ticks.ns ? 3 : 0, ns);
+}
+
 static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	static const double q[] = {0.5, 0.9, 0.99, 0.999};
@@ -89,11 +95,14 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 
 		begin_line(s, l->time_ns, &l->funcs[row->key.func], b);
 		keys(l->by, &row->key, b);
-		fsc_buf_printf(b, "%llu,%llu,%llu,%.0f,%llu,%.0f", (unsigned long long)m->count,
-			       (unsigned long long)m->total, (unsigned long long)fsc_slot_min(m),
-			       fsc_slot_average(m), (unsigned long long)m->max, fsc_slot_stddev(m));
+		fsc_buf_printf(b, "%llu,%.0f", (unsigned long long)m->count,
+			       fsc_latency_total(row));
+		value(b, row, fsc_latency_ns(row, (double)fsc_slot_min(m)));
+		value(b, row, fsc_latency_ns(row, fsc_slot_average(m)));
+		value(b, row, fsc_latency_ns(row, (double)m->max));
+		value(b, row, fsc_latency_spread(row, fsc_slot_stddev(m)));
 		for (size_t k = 0; k < sizeof(q) / sizeof(q[0]); k++)
-			fsc_buf_printf(b, ",%.0f", fsc_slot_quantile(m, q[k]));
+			value(b, row, fsc_latency_ns(row, fsc_slot_quantile(m, q[k])));
 		fsc_buf_printf(b, ",%llu,%llu,%llu,%.0f\n", (unsigned long long)m->self_total,
 			       (unsigned long long)m->off_total, (unsigned long long)m->slow,
 			       row->floor_ns);

@@ -65,20 +65,47 @@ static void add_ns(struct fsc_buf *b, const char *key, double ns)
 	fsc_buf_printf(b, ",\"%s\":%.0f", key, ns);
 }
 
-static void add_buckets(const struct fsc_slot *s, struct fsc_buf *b)
+/* A value of the row in ns; what was counted in ticks has decimals. */
+static void put_value(struct fsc_buf *b, const struct fsc_latency *l, double ns)
 {
+	fsc_buf_printf(b, "%.*f", l->ticks.ns ? 3 : 0, ns);
+}
+
+static void add_value(struct fsc_buf *b, const char *key, const struct fsc_latency *l, double value)
+{
+	fsc_buf_printf(b, ",\"%s\":", key);
+	put_value(b, l, fsc_latency_ns(l, value));
+}
+
+static void add_buckets(const struct fsc_latency *l, struct fsc_buf *b)
+{
+	const struct fsc_slot *s = l->slot;
 	const char *comma = "";
 
 	fsc_buf_puts(b, ",\"buckets\":[");
 	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
-		unsigned long long high =
-		    i == FSC_HIST_OVER ? s->max + 1 : (unsigned long long)fsc_hist_low(i + 1);
+		uint64_t high = i == FSC_HIST_OVER ? s->max + 1 : fsc_hist_low(i + 1);
 
 		if (!s->hist[i])
 			continue;
-		fsc_buf_printf(b, "%s[%llu,%llu,%llu]", comma, (unsigned long long)fsc_hist_low(i),
-			       high, (unsigned long long)s->hist[i]);
+		fsc_buf_printf(b, "%s[", comma);
+		put_value(b, l, fsc_latency_ns(l, (double)fsc_hist_low(i)));
+		fsc_buf_putc(b, ',');
+		put_value(b, l, fsc_latency_ns(l, (double)high));
+		fsc_buf_printf(b, ",%llu]", (unsigned long long)s->hist[i]);
 		comma = ",";
+	}
+	fsc_buf_putc(b, ']');
+}
+
+static void add_recent(const struct fsc_latency *l, struct fsc_buf *b)
+{
+	add_number(b, "recent", l->recent.n);
+	fsc_buf_puts(b, ",\"slowest_ns\":[");
+	for (unsigned i = 0; i < l->recent.n_slow; i++) {
+		if (i)
+			fsc_buf_putc(b, ',');
+		put_value(b, l, l->recent.slow[i]);
 	}
 	fsc_buf_putc(b, ']');
 }
@@ -115,19 +142,22 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		add_function(&l->funcs[row->key.func], b);
 		add_keys(l->by, &row->key, b);
 		add_number(b, "count", m->count);
-		add_number(b, "total_ns", m->total);
-		add_number(b, "min_ns", fsc_slot_min(m));
-		add_ns(b, "avg_ns", fsc_slot_average(m));
-		add_ns(b, "p50_ns", fsc_slot_quantile(m, 0.5));
-		add_ns(b, "p90_ns", fsc_slot_quantile(m, 0.9));
-		add_ns(b, "p99_ns", fsc_slot_quantile(m, 0.99));
-		add_ns(b, "p999_ns", fsc_slot_quantile(m, 0.999));
-		add_number(b, "max_ns", m->max);
-		add_ns(b, "stddev_ns", fsc_slot_stddev(m));
+		fsc_buf_printf(b, ",\"total_ns\":%.0f", fsc_latency_total(row));
+		add_value(b, "min_ns", row, (double)fsc_slot_min(m));
+		add_value(b, "avg_ns", row, fsc_slot_average(m));
+		add_value(b, "p50_ns", row, fsc_slot_quantile(m, 0.5));
+		add_value(b, "p90_ns", row, fsc_slot_quantile(m, 0.9));
+		add_value(b, "p99_ns", row, fsc_slot_quantile(m, 0.99));
+		add_value(b, "p999_ns", row, fsc_slot_quantile(m, 0.999));
+		add_value(b, "max_ns", row, (double)m->max);
+		fsc_buf_puts(b, ",\"stddev_ns\":");
+		put_value(b, row, fsc_latency_spread(row, fsc_slot_stddev(m)));
 		add_parts(l, m, b);
 		add_ns(b, "floor_ns", row->floor_ns);
 		fsc_buf_printf(b, ",\"at_floor\":%s", fsc_latency_at_floor(row) ? "true" : "false");
-		add_buckets(m, b);
+		if (l->parts.recent)
+			add_recent(row, b);
+		add_buckets(row, b);
 		fsc_buf_puts(b, "}\n");
 	}
 }

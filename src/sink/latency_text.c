@@ -44,17 +44,17 @@ static double v_count(const struct fsc_latency *l)
 
 static double v_total(const struct fsc_latency *l)
 {
-	return (double)l->slot->total;
+	return fsc_latency_total(l);
 }
 
 static double v_min(const struct fsc_latency *l)
 {
-	return (double)fsc_slot_min(l->slot);
+	return fsc_latency_ns(l, (double)fsc_slot_min(l->slot));
 }
 
 static double v_avg(const struct fsc_latency *l)
 {
-	return fsc_slot_average(l->slot);
+	return fsc_latency_ns(l, fsc_slot_average(l->slot));
 }
 
 static double v_raw(const struct fsc_latency *l)
@@ -64,32 +64,32 @@ static double v_raw(const struct fsc_latency *l)
 
 static double v_p50(const struct fsc_latency *l)
 {
-	return fsc_slot_quantile(l->slot, 0.5);
+	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.5));
 }
 
 static double v_p90(const struct fsc_latency *l)
 {
-	return fsc_slot_quantile(l->slot, 0.9);
+	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.9));
 }
 
 static double v_p99(const struct fsc_latency *l)
 {
-	return fsc_slot_quantile(l->slot, 0.99);
+	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.99));
 }
 
 static double v_p999(const struct fsc_latency *l)
 {
-	return fsc_slot_quantile(l->slot, 0.999);
+	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.999));
 }
 
 static double v_max(const struct fsc_latency *l)
 {
-	return (double)l->slot->max;
+	return fsc_latency_ns(l, (double)l->slot->max);
 }
 
 static double v_stddev(const struct fsc_latency *l)
 {
-	return fsc_slot_stddev(l->slot);
+	return fsc_latency_spread(l, fsc_slot_stddev(l->slot));
 }
 
 static double v_self(const struct fsc_latency *l)
@@ -253,9 +253,9 @@ static void put_histogram(const struct fsc_sink *s, const struct fsc_latencies *
 			fsc_buf_printf(b, ", thread %u", row->key.tid);
 		fsc_buf_puts(b, ":\n");
 	}
-	rc = s->linear_step > 0 ? fsc_slot_bins_linear(row->slot, s->linear_min, s->linear_max,
-						       s->linear_step, &bins, NULL)
-				: fsc_slot_bins_log2(row->slot, &bins, NULL);
+	rc = s->linear_step > 0 ? fsc_latency_bins_linear(row, s->linear_min, s->linear_max,
+							  s->linear_step, &bins, NULL)
+				: fsc_latency_bins_log2(row, &bins, NULL);
 	b->failed |= rc != 0;
 	put_bins(s, &bins, b);
 	fsc_vec_release(&bins);
@@ -275,6 +275,25 @@ static void put_rest(const struct fsc_sink *s, const struct fsc_latency *row, st
 	fsc_buf_putc(b, '\n');
 }
 
+/* The slowest of the calls that are kept one by one, and how many of all these are. */
+static void put_recent(const struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < l->rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
+		const struct fsc_recent *r = &row->recent;
+
+		if (!r->n)
+			continue;
+		fsc_fmt_term(b, l->funcs[row->key.func].name);
+		fsc_buf_printf(b, ": slowest of the last %llu:", (unsigned long long)r->n);
+		for (unsigned k = 0; k < r->n_slow; k++) {
+			fsc_buf_puts(b, k ? ", " : " ");
+			put_time(s, r->slow[k], b);
+		}
+		fsc_buf_putc(b, '\n');
+	}
+}
+
 void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	fsc_text_begin(s, l->time_ns, b);
@@ -282,6 +301,8 @@ void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 	if (l->rows.n == 1)
 		put_rest(s, FSC_AT(struct fsc_latency, &l->rows, 0), b);
 	put_floor(l, b);
+	if (l->parts.recent)
+		put_recent(s, l, b);
 	for (size_t i = 0; i < l->rows.n && (s->histograms || l->rows.n == 1); i++)
 		put_histogram(s, l, FSC_AT(struct fsc_latency, &l->rows, i), b);
 }

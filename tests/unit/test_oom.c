@@ -625,13 +625,13 @@ static int subtract_latencies(const void *arg, struct fsc_err *err)
 static int make_bins(const void *arg, struct fsc_err *err)
 {
 	const struct fsc_latencies *l = arg;
-	const struct fsc_slot *slot = FSC_AT(struct fsc_latency, &l->rows, 19)->slot;
+	const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, 19);
 	struct fsc_vec doubling = FSC_VEC_INIT(struct fsc_bin),
 		       equal = FSC_VEC_INIT(struct fsc_bin);
-	int rc = fsc_slot_bins_log2(slot, &doubling, err);
+	int rc = fsc_latency_bins_log2(row, &doubling, err);
 
 	if (!rc)
-		rc = fsc_slot_bins_linear(slot, 10, 1000, 10, &equal, err);
+		rc = fsc_latency_bins_linear(row, 10, 1000, 10, &equal, err);
 	found(&doubling.n, sizeof(doubling.n));
 	found(&equal.n, sizeof(equal.n));
 	fsc_vec_release(&doubling);

@@ -1,0 +1,74 @@
+#include "cmd/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+const struct fsc_opt fsc_output_opts[] = {
+    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, duration), "SEC",
+     "stop after this time (0.5 is half a second)", NULL},
+    {'i', "interval", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, interval), "SEC",
+     "report each stretch of this time", NULL},
+    {'T', "timestamps", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps), NULL,
+     "print the time with each report", NULL},
+    {'f', "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format), "FORMAT", "output",
+     fsc_sink_names},
+    {'o', "output", FSC_OPT_STRING, offsetof(struct fsc_output_opts, output), "FILE",
+     "write the data to a file", NULL},
+    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose), NULL,
+     "say what is being done, on stderr", NULL},
+    {0},
+};
+
+/* "-" is stdout. */
+static bool to_file(const struct fsc_output_opts *o)
+{
+	return o->output && strcmp(o->output, "-");
+}
+
+/* Without waiting: a FIFO that nobody reads is an error, not a reason to hang with probes on. */
+static FILE *open_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+
+	if (fd < 0)
+		return NULL;
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fdopen(fd, "w");
+}
+
+int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
+		    struct fsc_err *err)
+{
+	struct winsize ws;
+	int rc;
+
+	sink->ops = fsc_sinks[o->format];
+	sink->out = stdout;
+	sink->side = stderr;
+	sink->timestamps = o->timestamps;
+	sink->intervals = o->interval > 0;
+	rc = fsc_sink_takes(sink, data, err);
+	if (rc)
+		return rc;
+	if (to_file(o)) {
+		sink->out = open_file(o->output);
+		if (!sink->out)
+			return fsc_err_sys(err, errno, "cannot write to '%s'", o->output);
+	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
+		sink->width = ws.ws_col;
+	}
+	return 0;
+}
+
+int fsc_output_close(const struct fsc_output_opts *o, struct fsc_sink *sink, struct fsc_err *err)
+{
+	FILE *f = to_file(o) ? sink->out : NULL;
+
+	sink->out = NULL;
+	if (f && fclose(f))
+		return fsc_err_sys(err, errno, "cannot write to '%s'", o->output);
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* Options and steps shared by every command that shows data: how long, how often, in which format,
+ * where to. */
+#ifndef FSC_CMD_OUTPUT_H
+#define FSC_CMD_OUTPUT_H
+
+#include <stdbool.h>
+
+#include "base/opt.h"
+#include "sink/sink.h"
+
+struct fsc_output_opts {
+	double duration, interval; /* 0: none */
+	bool timestamps, verbose;
+	int format;
+	const char *output;
+};
+
+extern const struct fsc_opt fsc_output_opts[];
+
+/* Opens what the options name and fills in the sink's format and where it goes to; a usage error
+ * where the format has no place for the data. Never waits for a FIFO's reader. */
+int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
+		    struct fsc_err *err);
+/* Closes it; what could not be written is an error. To be called again does nothing. */
+int fsc_output_close(const struct fsc_output_opts *o, struct fsc_sink *sink, struct fsc_err *err);
+
+#endif
