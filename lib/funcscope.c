@@ -605,7 +605,7 @@ uint32_t funcscope_register_(struct funcscope_site_ *site)
 static void forget_lane(void)
 {
 	thread.lane = NULL;
-	thread.n_saved = thread.n_calls = 0;
+	thread.n_saved = 0;
 	funcscope_self_ = (struct funcscope_self_){.cells = NULL};
 }
 
@@ -854,8 +854,17 @@ static void blind_addresses(size_t n)
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 
+static void program_path(char *path, size_t size)
+{
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+}
+
 static void lay_out(struct funcscope_region *r, size_t size, uint32_t cells)
 {
+	char path[PATH_MAX];
+
 	r->layout = FUNCSCOPE_LAYOUT;
 	r->pid = (uint32_t)getpid();
 	r->level = (uint32_t)here.options.level;
@@ -871,6 +880,8 @@ static void lay_out(struct funcscope_region *r, size_t size, uint32_t cells)
 	}
 	for (size_t i = 0; i < here.n_known; i++)
 		publish(i);
+	program_path(path, sizeof(path));
+	copy_path(r->program, sizeof(r->program), path);
 	read_clocks(r);
 	__atomic_store_n(&r->magic, FUNCSCOPE_MAGIC, __ATOMIC_RELEASE);
 }
@@ -1060,12 +1071,10 @@ static uint32_t name_function(const void *function)
 					    .address = (uintptr_t)function};
 	struct module m = {.path = "", .address = (uintptr_t)function};
 	char exe[PATH_MAX];
-	ssize_t n;
 
 	dl_iterate_phdr(find_module, &m);
 	if (!*m.path) { /* the program itself */
-		n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-		exe[n > 0 ? n : 0] = '\0';
+		program_path(exe, sizeof(exe));
 		m.path = exe;
 	}
 	rec.offset = rec.address - m.bias;

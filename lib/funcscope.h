@@ -173,7 +173,7 @@ struct funcscope_region {
 	uint64_t too_deep;     /* entries nested beyond what can be remembered */
 	uint64_t backwards;    /* durations below zero, counted as 0: clocks that disagree */
 	uint64_t chunk_size[FUNCSCOPE_CHUNKS]; /* bytes */
-	uint8_t pad[120];
+	char program[120];		       /* the end of the executable's path */
 };
 
 /* What a socket sends along with the descriptors. */

@@ -199,11 +199,20 @@ double fsc_latency_ns(const struct fsc_latency *l, double value)
 	return value > l->ticks.floor ? (value - l->ticks.floor) * l->ticks.ns : 0;
 }
 
+double fsc_latency_average(const struct fsc_latency *l)
+{
+	double ticks = fsc_slot_average(l->slot) - l->ticks.mean;
+
+	if (!l->ticks.ns)
+		return fsc_slot_average(l->slot);
+	return ticks > 0 ? ticks * l->ticks.ns : 0;
+}
+
 double fsc_latency_total(const struct fsc_latency *l)
 {
 	if (!l->ticks.ns)
 		return (double)l->slot->total;
-	return fsc_latency_ns(l, fsc_slot_average(l->slot)) * (double)l->slot->count;
+	return fsc_latency_average(l) * (double)l->slot->count;
 }
 
 double fsc_latency_spread(const struct fsc_latency *l, double difference)
@@ -213,7 +222,7 @@ double fsc_latency_spread(const struct fsc_latency *l, double difference)
 
 bool fsc_latency_at_floor(const struct fsc_latency *l)
 {
-	return l->slot->count && fsc_latency_ns(l, fsc_slot_average(l->slot)) < l->floor_ns;
+	return l->slot->count && fsc_latency_average(l) < l->floor_ns;
 }
 
 /* ---- order ---- */
@@ -232,7 +241,7 @@ static double weight(const struct fsc_latency *l, enum fsc_latency_sort by)
 	case FSC_LATENCY_COUNT:
 		return (double)s->count;
 	case FSC_LATENCY_AVG:
-		return fsc_latency_ns(l, fsc_slot_average(s));
+		return fsc_latency_average(l);
 	case FSC_LATENCY_MAX:
 		return fsc_latency_ns(l, (double)s->max);
 	case FSC_LATENCY_P99:

@@ -8,9 +8,9 @@
 
 /* What a slot counts where that is not nanoseconds. */
 struct fsc_ticks {
-	double ns; /* of one; 0: the slot counts nanoseconds */
-	double
-	    floor; /* what a call that does nothing reads, in ticks; taken out of what is shown */
+	double ns;    /* of one; 0: the slot counts nanoseconds */
+	double floor; /* what a call that does nothing reads; taken out of what is shown */
+	double mean;  /* likewise on average, taken out of averages */
 };
 
 /* The latest calls of a line, each by itself, where the source keeps them. */
@@ -63,8 +63,9 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 void fsc_latencies_sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse,
 			size_t top);
 
-/* A value of the slot, a sum over calls, and a difference of values, in ns. */
+/* A value of the slot, averages and sums over calls, and a difference of values, in ns. */
 double fsc_latency_ns(const struct fsc_latency *l, double value);
+double fsc_latency_average(const struct fsc_latency *l);
 double fsc_latency_total(const struct fsc_latency *l);
 double fsc_latency_spread(const struct fsc_latency *l, double difference);
 /* The value below which a share q (0 to 1) of the calls lie, from the histogram; off by 1.6 % at

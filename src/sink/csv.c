@@ -98,7 +98,7 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		fsc_buf_printf(b, "%llu,%.0f", (unsigned long long)m->count,
 			       fsc_latency_total(row));
 		value(b, row, fsc_latency_ns(row, (double)fsc_slot_min(m)));
-		value(b, row, fsc_latency_ns(row, fsc_slot_average(m)));
+		value(b, row, fsc_latency_average(row));
 		value(b, row, fsc_latency_ns(row, (double)m->max));
 		value(b, row, fsc_latency_spread(row, fsc_slot_stddev(m)));
 		for (size_t k = 0; k < sizeof(q) / sizeof(q[0]); k++)

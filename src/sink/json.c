@@ -144,7 +144,8 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		add_number(b, "count", m->count);
 		fsc_buf_printf(b, ",\"total_ns\":%.0f", fsc_latency_total(row));
 		add_value(b, "min_ns", row, (double)fsc_slot_min(m));
-		add_value(b, "avg_ns", row, fsc_slot_average(m));
+		fsc_buf_puts(b, ",\"avg_ns\":");
+		put_value(b, row, fsc_latency_average(row));
 		add_value(b, "p50_ns", row, fsc_slot_quantile(m, 0.5));
 		add_value(b, "p90_ns", row, fsc_slot_quantile(m, 0.9));
 		add_value(b, "p99_ns", row, fsc_slot_quantile(m, 0.99));
@@ -238,6 +239,28 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '}');
 }
 
+static void add_scopes(const struct fsc_scope_books *p, struct fsc_buf *b)
+{
+	add_number(b, "processes", p->processes);
+	add_number(b, "threads", p->threads);
+	add_number(b, "left_open", p->left_open);
+	add_number(b, "backwards", p->backwards);
+	add_number(b, "lost_threads", p->lost_threads);
+	add_number(b, "lost_names", p->lost_names);
+	add_number(b, "unseen", p->unseen);
+	add_number(b, "torn", p->torn);
+	add_number(b, "lapped", p->lapped);
+	fsc_buf_puts(b, ",\"clock\":{\"name\":");
+	fsc_fmt_json(b, p->clock);
+	fsc_buf_printf(b, ",\"grade\":\"%c\",\"why\":", p->grade);
+	if (p->why)
+		fsc_fmt_json(b, p->why);
+	else
+		fsc_buf_puts(b, "null");
+	fsc_buf_printf(b, ",\"tick_ns\":%.6f,\"step_ns\":%.3f,\"empty_ns\":%.3f,\"taken_out\":%s}",
+		       p->tick_ns, p->step_ns, p->empty_ns, p->raw ? "false" : "true");
+}
+
 static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	(void)s;
@@ -264,6 +287,8 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 		add_number(b, "filtered", sum->filtered);
 	if (sum->sampled_out)
 		add_number(b, "sampled_out", sum->sampled_out);
+	if (sum->scopes.known)
+		add_scopes(&sum->scopes, b);
 	add_number(b, "unfollowed", sum->unfollowed);
 	add_number(b, "functions", sum->functions);
 	add_number(b, "attached", sum->attached);

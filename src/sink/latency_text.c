@@ -54,7 +54,7 @@ static double v_min(const struct fsc_latency *l)
 
 static double v_avg(const struct fsc_latency *l)
 {
-	return fsc_latency_ns(l, fsc_slot_average(l->slot));
+	return fsc_latency_average(l);
 }
 
 static double v_raw(const struct fsc_latency *l)

@@ -193,13 +193,42 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 }
 
-void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
+/* "; what N" for what happened. */
+static void add_event(struct fsc_buf *b, const char *what, uint64_t n)
 {
-	fsc_buf_printf(b, "seen %llu = kept %llu", (unsigned long long)sum->seen,
-		       (unsigned long long)sum->kept);
-	for (const struct fsc_named *l = sum->lost; l->name; l++)
-		if (l->n)
-			fsc_buf_printf(b, " + %s %llu", l->name, (unsigned long long)l->n);
+	if (n)
+		fsc_buf_printf(b, "; %s %llu", what, (unsigned long long)n);
+}
+
+/* The books of instrumented processes. */
+static void add_scopes(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	const struct fsc_scope_books *p = &sum->scopes;
+
+	add_event(b, "exits without entry", sum->unmatched);
+	add_event(b, "entered and not left", p->left_open);
+	add_event(b, "clock went backwards", p->backwards);
+	add_event(b, "threads without memory", p->lost_threads);
+	add_event(b, "checkpoints without memory", p->lost_names);
+	add_event(b, "checkpoints out of reach", p->unseen);
+	add_event(b, "read while written", p->torn);
+	add_event(b, "raw samples overwritten", p->lapped);
+	fsc_buf_printf(b, "\n%zu checkpoint%s, %llu thread%s, %zu process%s\nclock: %s, grade %c",
+		       sum->functions, sum->functions == 1 ? "" : "s",
+		       (unsigned long long)p->threads, p->threads == 1 ? "" : "s", p->processes,
+		       p->processes == 1 ? "" : "es", p->clock, p->grade);
+	if (p->why)
+		fsc_buf_printf(b, " (%s)", p->why);
+	fsc_buf_printf(b, ", a tick is %.3f ns, a step ", p->tick_ns);
+	fsc_fmt_ns(b, p->step_ns);
+	fsc_buf_puts(b, "; an empty checkpoint reads ");
+	fsc_fmt_ns(b, p->empty_ns);
+	fsc_buf_puts(b, p->raw ? ", left in\n" : ", taken out\n");
+}
+
+/* The books of probes. */
+static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
+{
 	fsc_buf_printf(b, "; missed by the kernel %llu", (unsigned long long)sum->missed);
 	if (sum->unmatched)
 		fsc_buf_printf(b, "; returns without entry %llu",
@@ -239,5 +268,18 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	add_refused(sum, b);
 	add_sampled(sum, b);
 	add_records_lost(sum, b);
+}
+
+void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	fsc_buf_printf(b, "seen %llu = kept %llu", (unsigned long long)sum->seen,
+		       (unsigned long long)sum->kept);
+	for (const struct fsc_named *l = sum->lost; l->name; l++)
+		if (l->n)
+			fsc_buf_printf(b, " + %s %llu", l->name, (unsigned long long)l->n);
+	if (sum->scopes.known)
+		add_scopes(sum, b);
+	else
+		add_probes(sum, b);
 	add_cost(sum, b);
 }

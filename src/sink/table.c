@@ -118,8 +118,7 @@ static const char *base_name(const char *path)
 static bool mixed(const struct fsc_func *funcs, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
-		if (strcmp(funcs[i].binary, funcs[0].binary) ||
-		    strcmp(funcs[i].kind, funcs[0].kind))
+		if (strcmp(funcs[i].binary, funcs[0].binary))
 			return true;
 	return false;
 }

@@ -202,6 +202,7 @@ int fsc_region_update(struct fsc_region *r, bool *ret_more, struct fsc_err *err)
 	copy64((uint64_t *)&r->head, (const uint64_t *)r->chunks[0].bytes,
 	       sizeof(r->head) / sizeof(uint64_t));
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	r->head.program[sizeof(r->head.program) - 1] = '\0';
 	rc = check_header(r, err);
 	*ret_more = !rc && r->head.chunks > r->n_chunks;
 	return rc;

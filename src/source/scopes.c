@@ -135,6 +135,8 @@ static int add_process(struct fsc_scopes *s, struct process *new, struct fsc_chu
 	rc = fsc_region_open(chunks, name, &new->region, err);
 	if (!rc) {
 		h = fsc_region_header(new->region);
+		if (!new->binary)
+			new->binary = strdup(h->program);
 		new->funcs = calloc(h->cells ? h->cells : 1, sizeof(*new->funcs));
 		p = new->funcs &&new->binary ? fsc_vec_push(&s->processes) : NULL;
 		if (!p)
@@ -185,9 +187,7 @@ int fsc_scopes_add_file(struct fsc_scopes *s, const char *path, struct fsc_err *
 	}
 	p.pid = (pid_t)chunks.pid;
 	p.path = strdup(path);
-	p.binary = strdup(path);
 	if (!p.path) {
-		free(p.binary);
 		fsc_chunks_release(&chunks);
 		return fsc_err_nomem(err);
 	}
@@ -448,7 +448,8 @@ static int add_cell(const struct fsc_region_cell *c, void *arg, struct fsc_err *
 	row = row_of(r, &key);
 	if (!row)
 		return fsc_err_nomem(err);
-	row->ticks = (struct fsc_ticks){s->clock.ns, s->raw ? 0 : s->clock.floor[c->ordered]};
+	row->ticks = (struct fsc_ticks){s->clock.ns, s->raw ? 0 : s->clock.floor[c->ordered],
+					s->raw ? 0 : s->clock.mean[c->ordered]};
 	row->floor_ns = s->clock.floor[c->ordered] * s->clock.ns;
 	add_sums(row->slot, c);
 	row->recent.n += c->n_samples;

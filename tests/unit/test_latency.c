@@ -274,11 +274,13 @@ static uint64_t inside(const uint64_t *v, size_t n, const struct fsc_bin *b)
 	return sum;
 }
 
-static void check_log2(const uint64_t *v, size_t n, struct fsc_slot *s)
+static void check_log2(const uint64_t *v, size_t n, const struct fsc_slot *s)
 {
 	struct fsc_vec bins = FSC_VEC_INIT(struct fsc_bin);
 
-	assert_int_equal(fsc_latency_bins_log2(&(struct fsc_latency){.slot = s}, &bins, NULL), 0);
+	assert_int_equal(
+	    fsc_latency_bins_log2(&(struct fsc_latency){.slot = (struct fsc_slot *)s}, &bins, NULL),
+	    0);
 	assert_int_equal(sum_bins(&bins), n);
 	for (size_t i = 0; i < bins.n; i++) {
 		const struct fsc_bin *b = FSC_AT(struct fsc_bin, &bins, i);
@@ -305,11 +307,15 @@ static void doubling_bins_of_nothing_and_of_the_longest(void **state)
 	struct fsc_slot *s = slot_of(NULL, 0);
 
 	(void)state;
-	assert_int_equal(fsc_latency_bins_log2(&(struct fsc_latency){.slot = s}, &bins, NULL), 0);
+	assert_int_equal(
+	    fsc_latency_bins_log2(&(struct fsc_latency){.slot = (struct fsc_slot *)s}, &bins, NULL),
+	    0);
 	assert_int_equal(bins.n, 0);
 	free(s);
 	s = slot_of(v, N(v));
-	assert_int_equal(fsc_latency_bins_log2(&(struct fsc_latency){.slot = s}, &bins, NULL), 0);
+	assert_int_equal(
+	    fsc_latency_bins_log2(&(struct fsc_latency){.slot = (struct fsc_slot *)s}, &bins, NULL),
+	    0);
 	assert_int_equal(bins.n, 1);
 	assert_true(isinf(FSC_AT(struct fsc_bin, &bins, 0)->high));
 	assert_int_equal(FSC_AT(struct fsc_bin, &bins, 0)->n, 1);
@@ -317,7 +323,7 @@ static void doubling_bins_of_nothing_and_of_the_longest(void **state)
 	free(s);
 }
 
-static void check_linear(const uint64_t *v, size_t n, struct fsc_slot *s)
+static void check_linear(const uint64_t *v, size_t n, const struct fsc_slot *s)
 {
 	static const double ranges[][3] = {
 	    {0, 100, 10}, {10, 90, 7}, {0, 1e6, 5e4}, {1e5, 1e6, 3e4}, {500, 600, 1000}};
@@ -328,9 +334,10 @@ static void check_linear(const uint64_t *v, size_t n, struct fsc_slot *s)
 		struct fsc_vec bins = FSC_VEC_INIT(struct fsc_bin);
 		size_t inner = (size_t)ceil((max - min) / step);
 
-		assert_int_equal(fsc_latency_bins_linear(&(struct fsc_latency){.slot = s}, min, max,
-							 step, &bins, NULL),
-				 0);
+		assert_int_equal(
+		    fsc_latency_bins_linear(&(struct fsc_latency){.slot = (struct fsc_slot *)s},
+					    min, max, step, &bins, NULL),
+		    0);
 		assert_int_equal(bins.n, inner + 1 + (min > 0));
 		assert_int_equal(sum_bins(&bins), n);
 		assert_true(FSC_AT(struct fsc_bin, &bins, 0)->low == 0);
@@ -357,7 +364,9 @@ static void equal_bins_hold_what_they_say(void **state)
 
 	(void)state;
 	assert_int_equal(
-	    fsc_latency_bins_linear(&(struct fsc_latency){.slot = s}, 5, 15, 5, &bins, NULL), 0);
+	    fsc_latency_bins_linear(&(struct fsc_latency){.slot = (struct fsc_slot *)s}, 5, 15, 5,
+				    &bins, NULL),
+	    0);
 	assert_int_equal(bins.n, 4);
 	for (size_t i = 0; i < bins.n; i++)
 		assert_int_equal(FSC_AT(struct fsc_bin, &bins, i)->n,
