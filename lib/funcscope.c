@@ -89,6 +89,8 @@ static struct {
 	char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	uint32_t generation;
 	bool fork_watched;
+	char (*numbered)[FUNCSCOPE_NAME_LEN]; /* names of numbers, for a child's memory, too */
+	size_t n_numbered;
 	struct funcscope_site_record *known; /* all names so far */
 	size_t n_known, known_room;
 } here = {.listener = -1};
@@ -515,8 +517,10 @@ void funcscope_name(uint32_t idx, const char *name)
 	sigset_t old;
 
 	lock(&old);
-	if (here.region && idx < here.region->numbers)
+	if (here.region && idx < here.n_numbered) {
+		copy_name(here.numbered[idx], FUNCSCOPE_NAME_LEN, name);
 		copy_name(records(here.region)[idx].name, FUNCSCOPE_NAME_LEN, name);
+	}
 	unlock(&old);
 }
 
@@ -875,7 +879,10 @@ static void lay_out(struct funcscope_region *r, size_t size, uint32_t cells)
 	r->chunk_size[0] = size;
 	r->chunks = 1;
 	for (uint32_t i = 0; i < r->numbers; i++) {
-		snprintf(records(r)[i].name, FUNCSCOPE_NAME_LEN, "%u", i);
+		if (here.numbered[i][0])
+			memcpy(records(r)[i].name, here.numbered[i], FUNCSCOPE_NAME_LEN);
+		else
+			snprintf(records(r)[i].name, FUNCSCOPE_NAME_LEN, "%u", i);
 		records(r)[i].kind = FUNCSCOPE_KIND_NUMBER;
 	}
 	for (size_t i = 0; i < here.n_known; i++)
@@ -916,6 +923,22 @@ static bool start(void)
 	__atomic_store_n(&here.region, (struct funcscope_region *)here.base, __ATOMIC_RELEASE);
 	lay_out(here.region, made, cells);
 	return true;
+}
+
+/* Room for the names of numbers, all empty. */
+static bool number_names(void)
+{
+	size_t n = here.options.numbers;
+	void *p = NULL;
+
+	if (here.numbered)
+		munmap(here.numbered, here.n_numbered * sizeof(*here.numbered));
+	if (n)
+		p = mmap(NULL, n * sizeof(*here.numbered), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	here.numbered = p == MAP_FAILED ? NULL : p;
+	here.n_numbered = here.numbered ? n : 0;
+	return here.n_numbered == n;
 }
 
 /* ---- fork ---- */
@@ -987,7 +1010,7 @@ int32_t funcscope_caller_initialize_with(const struct funcscope_options *o)
 		if (!here.fork_watched)
 			here.fork_watched =
 			    !pthread_atfork(before_fork, after_fork_parent, after_fork_child);
-		done = start();
+		done = number_names() && start();
 	}
 	unlock(&old);
 	return done;

@@ -16,7 +16,7 @@ FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscal
 	     timed nest jumps inflight strings enums structs usdtargs
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
-	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp
+	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -69,6 +69,15 @@ $(FIX)/sepdebug $(FIX)/sepdebug.debug &: $(FIX_SRC)/calls.c $(FIX_HDR)
 
 $(FIX)/cxx: $(FIX_SRC)/cxx.cc $(FIX_HDR)
 	$(CXX) $(FIX_CXXFLAGS) -o $@ $<
+
+# They carry lib/: by hand, and by the compiler.
+$(FIX)/scoped: $(FIX_SRC)/scoped.c lib/funcscope.c lib/funcscope.h $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -Ilib -pthread -o $@ $< lib/funcscope.c
+
+$(FIX)/instrumented: $(FIX_SRC)/instrumented.c lib/funcscope.c lib/funcscope.h $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -finstrument-functions -c -o $@.o $<
+	$(CC) $(FIX_CFLAGS) -Ilib -DFUNCSCOPE_INSTRUMENT_FUNCTIONS -pthread -o $@ $@.o lib/funcscope.c
+	rm -f $@.o
 
 $(FIX)/throws: $(FIX_SRC)/throws.cc $(FIX_HDR)
 	$(CXX) $(FIX_CXXFLAGS) -o $@ $<

@@ -30,6 +30,7 @@ struct attach_opts {
 	struct fsc_timings_opts show;
 	struct fsc_vec by; /* const char * */
 	bool once, all, wait, raw, tail;
+	unsigned ready_fd; /* tests: written to when what comes counts */
 };
 
 static const struct fsc_opt attach_opts[] = {
@@ -45,6 +46,7 @@ static const struct fsc_opt attach_opts[] = {
      "leave in what an empty checkpoint reads", NULL},
     {0, "tail", FSC_OPT_FLAG, offsetof(struct attach_opts, tail), NULL,
      "the slowest of the latest calls, too", NULL},
+    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct attach_opts, ready_fd), "N", NULL, NULL},
     {0},
 };
 
@@ -322,6 +324,8 @@ static int run_loop(struct attach *a, struct fsc_err *err)
 		rc = fsc_loop_timer(&a->loop, o->duration, false, on_stop, a, err);
 	if (!rc && a->command)
 		rc = fsc_child_release(&a->who.child, err);
+	if (a->o->ready_fd && write((int)a->o->ready_fd, "armed\n", 6) == 6)
+		close((int)a->o->ready_fd);
 	return rc ? rc : fsc_loop_run(&a->loop, err);
 }
 

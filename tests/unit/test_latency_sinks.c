@@ -170,7 +170,7 @@ static void text_narrow_with_parts(void **state)
 	(void)state;
 	begin(&w, &fsc_sink_text);
 	w.sink.unit = FSC_UNIT_US;
-	l.parts = (struct fsc_latency_parts){true, true, true, true};
+	l.parts = (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
 	write_latency(&w, l);
 	end(&w, "times in us\n"
 		"FUNCTION               CALLS  TOTAL   SELF  ON-CPU  OFF-CPU    AVG  RAW-AVG    P50"
@@ -292,7 +292,7 @@ static void json_of_everything(void **state)
 	struct written w;
 
 	(void)state;
-	l.parts = (struct fsc_latency_parts){true, true, true, true};
+	l.parts = (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
 	memcpy(r->key.comm, "a\"b", 4);
 	r->key.pid = 77;
 	r->key.cpu = 3;
