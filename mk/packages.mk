@@ -4,7 +4,7 @@
 BUILD_PACKAGES := gcc make clang bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev liblzma-dev \
 		  zlib1g-dev libbz2-dev libzstd-dev mandoc
 TEST_PACKAGES  := g++ bats libcmocka-dev jq xz-utils binutils file procps
-BENCH_PACKAGES := bpftrace time
+BENCH_PACKAGES := bpftrace time uftrace lttng-tools liblttng-ust-dev
 
 deps:
 	@tools/need-packages $(BUILD_PACKAGES) $(EXTRA_PACKAGES)
