@@ -33,8 +33,8 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -lm
-STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -lm -lpthread -ldl
+LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -lm
+STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lm -lpthread -ldl
 LDFLAGS  ?=
 
 include mk/packages.mk

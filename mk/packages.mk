@@ -1,7 +1,7 @@
 # Debian packages: what building, testing and measuring need. `make deps` installs those that are missing,
 # and touches nothing when none is.
 
-BUILD_PACKAGES := gcc make clang bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev liblzma-dev \
+BUILD_PACKAGES := gcc make clang bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev liblzma-dev libjansson-dev \
 		  zlib1g-dev libbz2-dev libzstd-dev mandoc
 TEST_PACKAGES  := g++ bats libcmocka-dev jq xz-utils binutils file procps
 BENCH_PACKAGES := bpftrace time uftrace lttng-tools liblttng-ust-dev

@@ -1,5 +1,5 @@
 /* Finds the command's row, runs it, prints the error, sets the exit code: 0 done, 1 failed, 2
- * usage. */
+ * usage, 3 a regression (what the command returns). */
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +44,7 @@ static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 {
 	char **command = split_command(&argc, argv);
 	struct fsc_err err = {0};
+	int rc;
 
 	for (int i = 1; i < argc; i++)
 		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -51,9 +52,11 @@ static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 			return EXIT_DONE;
 		}
 	if (command && !command[0])
-		fsc_err_usage(&err, "no command follows '--'");
-	else if (!cmd->run(argc, argv, command, &err))
-		return EXIT_DONE;
+		rc = fsc_err_usage(&err, "no command follows '--'");
+	else
+		rc = cmd->run(argc, argv, command, &err);
+	if (rc >= 0)
+		return rc;
 	fsc_log_err(&err);
 	return err.usage ? EXIT_USAGE : EXIT_FAILED;
 }

@@ -376,7 +376,7 @@ static int run_attach(struct attach *a, struct fsc_err *err)
 		rc = report(a, true, err);
 	if (!rc)
 		rc = close_books(a, err);
-	return rc ? rc : fsc_output_close(&a->o->out, &a->sink, err);
+	return rc ? rc : fsc_output_close(a->o->out.output, &a->sink, err);
 }
 
 static void release(struct attach *a)
@@ -390,7 +390,7 @@ static void release(struct attach *a)
 	fsc_scopes_free(a->scopes);
 	fsc_watched_release(&a->who);
 	fsc_scratch_remove(&a->scratch);
-	fsc_output_close(&a->o->out, &a->sink, NULL);
+	fsc_output_close(a->o->out.output, &a->sink, NULL);
 }
 
 static int parse_by(const struct attach_opts *o, uint32_t *ret, struct fsc_err *err)

@@ -5,13 +5,17 @@
 #include "base/err.h"
 #include "base/opt.h"
 
+/* Exit status of a comparison that found what --fail-if-slower asks for. */
+enum { FSC_EXIT_REGRESSION = 3 };
+
 struct fsc_cmd {
 	const char *name;
 	const char *summary;  /* one line, for help */
 	const char *operands; /* "PROBE... [-- COMMAND ARGS...]" */
 	const char *example;
 	const struct fsc_opt *const *opts; /* option tables, NULL-ended; for help and completion */
-	/* argv[0] is the command's name; command (NULL for none) is what followed "--". */
+	/* argv[0] is the command's name; command (NULL for none) is what followed "--". Negative:
+	 * failed, err says why; positive: done, and the program's exit status. */
 	int (*run)(int argc, char **argv, char **command, struct fsc_err *err);
 };
 

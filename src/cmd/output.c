@@ -22,10 +22,9 @@ const struct fsc_opt fsc_output_opts[] = {
     {0},
 };
 
-/* "-" is stdout. */
-static bool to_file(const struct fsc_output_opts *o)
+static bool to_file(const char *path)
 {
-	return o->output && strcmp(o->output, "-");
+	return path && strcmp(path, "-");
 }
 
 /* Without waiting: a FIFO that nobody reads is an error, not a reason to hang with probes on. */
@@ -39,36 +38,40 @@ static FILE *open_file(const char *path)
 	return fdopen(fd, "w");
 }
 
-int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
-		    struct fsc_err *err)
+int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err)
 {
 	struct winsize ws;
-	int rc;
 
-	sink->ops = fsc_sinks[o->format];
 	sink->out = stdout;
 	sink->side = stderr;
-	sink->timestamps = o->timestamps;
-	sink->intervals = o->interval > 0;
-	rc = fsc_sink_takes(sink, data, err);
-	if (rc)
-		return rc;
-	if (to_file(o)) {
-		sink->out = open_file(o->output);
+	if (to_file(path)) {
+		sink->out = open_file(path);
 		if (!sink->out)
-			return fsc_err_sys(err, errno, "cannot write to '%s'", o->output);
+			return fsc_err_sys(err, errno, "cannot write to '%s'", path);
 	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
 		sink->width = ws.ws_col;
 	}
 	return 0;
 }
 
-int fsc_output_close(const struct fsc_output_opts *o, struct fsc_sink *sink, struct fsc_err *err)
+int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
+		    struct fsc_err *err)
 {
-	FILE *f = to_file(o) ? sink->out : NULL;
+	int rc;
+
+	sink->ops = fsc_sinks[o->format];
+	sink->timestamps = o->timestamps;
+	sink->intervals = o->interval > 0;
+	rc = fsc_sink_takes(sink, data, err);
+	return rc ? rc : fsc_output_to(o->output, sink, err);
+}
+
+int fsc_output_close(const char *path, struct fsc_sink *sink, struct fsc_err *err)
+{
+	FILE *f = to_file(path) ? sink->out : NULL;
 
 	sink->out = NULL;
 	if (f && fclose(f))
-		return fsc_err_sys(err, errno, "cannot write to '%s'", o->output);
+		return fsc_err_sys(err, errno, "cannot write to '%s'", path);
 	return 0;
 }

@@ -21,7 +21,9 @@ extern const struct fsc_opt fsc_output_opts[];
  * where the format has no place for the data. Never waits for a FIFO's reader. */
 int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
 		    struct fsc_err *err);
+/* Where data goes to alone: a path ("-" or NULL: stdout). */
+int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err);
 /* Closes it; what could not be written is an error. To be called again does nothing. */
-int fsc_output_close(const struct fsc_output_opts *o, struct fsc_sink *sink, struct fsc_err *err);
+int fsc_output_close(const char *path, struct fsc_sink *sink, struct fsc_err *err);
 
 #endif

@@ -353,7 +353,7 @@ static int finish(struct run *r, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
 	if (!rc)
-		rc = fsc_output_close(&r->o->out, &r->sink, err);
+		rc = fsc_output_close(r->o->out.output, &r->sink, err);
 	fsc_watched_tell_child(&r->who);
 	return rc;
 }
@@ -369,7 +369,7 @@ static void release(struct run *r)
 	fsc_targets_release(&r->targets);
 	fsc_watched_release(&r->who);
 	fsc_vec_release(&r->pidfds);
-	fsc_output_close(&r->o->out, &r->sink, NULL);
+	fsc_output_close(r->o->out.output, &r->sink, NULL);
 	/* The signals stay blocked: a second Ctrl-C while probes come off must not make a failure
 	 * of a finished run. */
 }

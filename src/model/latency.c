@@ -298,6 +298,26 @@ static int add_bin(struct fsc_vec *ret, double low, double high, struct fsc_err 
 	return 0;
 }
 
+bool fsc_latency_bucket(const struct fsc_latency *l, uint32_t *at, struct fsc_bin *ret)
+{
+	const struct fsc_slot *s = l->slot;
+
+	*ret = (struct fsc_bin){0};
+	while (*at <= FSC_HIST_OVER && (!ret->n || ret->high <= 0)) {
+		uint32_t i = (*at)++;
+		uint64_t high = i == FSC_HIST_OVER ? s->max + 1 : fsc_hist_low(i + 1);
+
+		if (!s->hist[i])
+			continue;
+		ret->n += s->hist[i];
+		ret->low = fsc_latency_ns(l, (double)fsc_hist_low(i));
+		ret->high = fsc_latency_ns(l, (double)high);
+	}
+	if (ret->n && ret->high <= ret->low) /* all of it below the floor */
+		ret->high = ret->low + fsc_latency_spread(l, 1);
+	return ret->n > 0;
+}
+
 /* The middle of a bucket, in ns. */
 static double middle(const struct fsc_latency *l, uint32_t i)
 {

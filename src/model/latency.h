@@ -79,11 +79,15 @@ uint64_t fsc_slot_min(const struct fsc_slot *s);
 /* Whether the calls are too short to be told from the probes' own cost. */
 bool fsc_latency_at_floor(const struct fsc_latency *l);
 
-/* A histogram for the eye: bins of equal width, or doubling ones. */
 struct fsc_bin {
 	double low, high; /* ns */
 	uint64_t n;
 };
+/* The next bucket with calls in it, in full resolution, by its lower end; false: there is none any
+ * more. *at begins with 0. What lies below the floor is one bucket with the first that does not. */
+bool fsc_latency_bucket(const struct fsc_latency *l, uint32_t *at, struct fsc_bin *ret);
+
+/* Histograms for the eye: bins of equal width, or doubling ones. */
 /* Bins by powers of two, from the first to the last that is not empty. Appends struct fsc_bin. */
 int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, struct fsc_err *err);
 /* Bins of step from min to max, and one on either side for what lies outside. */

@@ -123,5 +123,6 @@ const struct fsc_sink_ops fsc_sink_csv = {
     .latency = latency,
     .stacks = fsc_csv_stacks,
     .call = fsc_csv_call,
+    .diff = fsc_csv_diff,
     .summary = summary,
 };

@@ -79,20 +79,17 @@ static void add_value(struct fsc_buf *b, const char *key, const struct fsc_laten
 
 static void add_buckets(const struct fsc_latency *l, struct fsc_buf *b)
 {
-	const struct fsc_slot *s = l->slot;
 	const char *comma = "";
+	struct fsc_bin bin;
+	uint32_t at = 0;
 
 	fsc_buf_puts(b, ",\"buckets\":[");
-	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
-		uint64_t high = i == FSC_HIST_OVER ? s->max + 1 : fsc_hist_low(i + 1);
-
-		if (!s->hist[i])
-			continue;
+	while (fsc_latency_bucket(l, &at, &bin)) {
 		fsc_buf_printf(b, "%s[", comma);
-		put_value(b, l, fsc_latency_ns(l, (double)fsc_hist_low(i)));
+		put_value(b, l, bin.low);
 		fsc_buf_putc(b, ',');
-		put_value(b, l, fsc_latency_ns(l, (double)high));
-		fsc_buf_printf(b, ",%llu]", (unsigned long long)s->hist[i]);
+		put_value(b, l, bin.high);
+		fsc_buf_printf(b, ",%llu]", (unsigned long long)bin.n);
 		comma = ",";
 	}
 	fsc_buf_putc(b, ']');
@@ -310,5 +307,6 @@ const struct fsc_sink_ops fsc_sink_json = {
     .latency = latency,
     .stacks = fsc_json_stacks,
     .call = fsc_json_call,
+    .diff = fsc_json_diff,
     .summary = summary,
 };

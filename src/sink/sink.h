@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "model/latency.h"
 #include "model/call.h"
+#include "model/compare.h"
 #include "model/profile.h"
 #include "model/stacks.h"
 
@@ -46,6 +47,7 @@ struct fsc_sink_ops {
 	void (*latency)(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
 	void (*stacks)(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
 	void (*call)(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
+	void (*diff)(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
@@ -60,7 +62,13 @@ extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
 
 /* What a command has to show. */
-enum fsc_data { FSC_DATA_COUNTS, FSC_DATA_LATENCIES, FSC_DATA_STACKS, FSC_DATA_CALLS };
+enum fsc_data {
+	FSC_DATA_COUNTS,
+	FSC_DATA_LATENCIES,
+	FSC_DATA_STACKS,
+	FSC_DATA_CALLS,
+	FSC_DATA_DIFFS
+};
 /* Whether the format has a place for it; a usage error that names those which have, otherwise. Also
  * where intervals are asked of a format that is one document. */
 int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err *err);
@@ -70,12 +78,20 @@ int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err);
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err);
 int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err);
+/* The comparison's own summary included. */
+int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 
 /* Calls in each format, calls_NAME.c. */
 void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
+
+/* Comparisons in each format, diff_NAME.c; the last are the lines under the table. */
+void fsc_text_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
+void fsc_json_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
+void fsc_csv_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
+void fsc_text_diff_summary(const struct fsc_comparison *c, struct fsc_buf *b);
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);

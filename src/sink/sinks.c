@@ -28,10 +28,9 @@ static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 {
 	const bool has[] = {
-	    [FSC_DATA_COUNTS] = ops->profile,
-	    [FSC_DATA_LATENCIES] = ops->latency,
-	    [FSC_DATA_STACKS] = ops->stacks,
-	    [FSC_DATA_CALLS] = ops->call,
+	    [FSC_DATA_COUNTS] = ops->profile, [FSC_DATA_LATENCIES] = ops->latency,
+	    [FSC_DATA_STACKS] = ops->stacks,  [FSC_DATA_CALLS] = ops->call,
+	    [FSC_DATA_DIFFS] = ops->diff,
 	};
 
 	return has[data];
@@ -40,10 +39,9 @@ static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err *err)
 {
 	static const char *const names[] = {
-	    [FSC_DATA_COUNTS] = "counts",
-	    [FSC_DATA_LATENCIES] = "durations",
-	    [FSC_DATA_STACKS] = "stacks",
-	    [FSC_DATA_CALLS] = "single calls",
+	    [FSC_DATA_COUNTS] = "counts",     [FSC_DATA_LATENCIES] = "durations",
+	    [FSC_DATA_STACKS] = "stacks",     [FSC_DATA_CALLS] = "single calls",
+	    [FSC_DATA_DIFFS] = "comparisons",
 	};
 	bool picture = s->ops->single && s->intervals;
 	struct fsc_buf others = {0};
@@ -90,6 +88,19 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 
 	s->ops->call(s, c, &b);
 	return flush(s->out, &b, err);
+}
+
+int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+	int rc;
+
+	s->ops->diff(s, c, &b);
+	rc = flush(s->out, &b, err);
+	if (rc || !s->ops->summary_aside)
+		return rc;
+	fsc_text_diff_summary(c, &b);
+	return flush(s->side, &b, err);
 }
 
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)

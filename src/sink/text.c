@@ -45,5 +45,6 @@ const struct fsc_sink_ops fsc_sink_text = {
     .latency = fsc_text_latency,
     .stacks = fsc_text_stacks,
     .call = fsc_text_call,
+    .diff = fsc_text_diff,
     .summary = summary,
 };

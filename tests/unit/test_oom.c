@@ -20,11 +20,13 @@
 #include "base/loop.h"
 #include "base/opt.h"
 #include "engine/btftypes.h"
+#include "model/compare.h"
 #include "model/latency.h"
 #include "model/profile.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
 #include "sink/sink.h"
+#include "source/recording.h"
 #include "sym/dwarftypes.h"
 #include "sym/libs.h"
 #include "sym/symbolize.h"
@@ -827,6 +829,63 @@ static void addresses(void **state)
 	sweep(symbolize, "dwarf", 24);
 }
 
+/* ---- comparisons ---- */
+
+static void write_recording(const char *path, unsigned ns)
+{
+	FILE *f = fopen(path, "w");
+
+	assert_non_null(f);
+	for (unsigned i = 0; i < 16; i++)
+		fprintf(f,
+			"{\"type\":\"latency\",\"time_ns\":%u,\"kind\":\"uprobe\",\"binary\":\"p\","
+			"\"function\":\"f\",\"count\":2000,\"total_ns\":%u,\"min_ns\":%u,"
+			"\"max_ns\":%u,\"buckets\":[[%u,%u,2000]]}\n",
+			i + 1, 2000 * (ns + i), ns + i, ns + i + 1, ns + i, ns + i + 1);
+	fputs("{\"type\":\"summary\"}\n", f);
+	fclose(f);
+}
+
+static int compare_recordings(const void *arg, struct fsc_err *err)
+{
+	const struct fsc_compare_opts o = {.confidence = 95, .margin = 1};
+	const char *const *paths = arg;
+	struct fsc_recording rec[2] = {FSC_RECORDING_INIT, FSC_RECORDING_INIT};
+	struct fsc_vec a = {&rec[0], 1, 1, sizeof(rec[0])}, b = {&rec[1], 1, 1, sizeof(rec[0])};
+	struct fsc_comparison c;
+	bool cut;
+	int rc = fsc_recording_read(paths[0], &rec[0], &cut, err);
+
+	if (!rc)
+		rc = fsc_recording_read(paths[1], &rec[1], &cut, err);
+	if (!rc)
+		rc = fsc_compare(&a, &b, &o, &c, err);
+	if (!rc) {
+		found(&FSC_AT(struct fsc_diff_row, &c.rows, 0)->stat[0].low, sizeof(double));
+		fsc_comparison_release(&c);
+	}
+	fsc_recording_release(&rec[0]);
+	fsc_recording_release(&rec[1]);
+	return rc;
+}
+
+static void comparisons(void **state)
+{
+	char one[] = "/tmp/test_oom.XXXXXX", other[] = "/tmp/test_oom.XXXXXX";
+	const char *const paths[] = {one, other};
+	int fds[] = {mkstemp(one), mkstemp(other)};
+
+	(void)state;
+	assert_true(fds[0] >= 0 && fds[1] >= 0);
+	close(fds[0]);
+	close(fds[1]);
+	write_recording(one, 1000);
+	write_recording(other, 1100);
+	sweep(compare_recordings, paths, 200);
+	unlink(one);
+	unlink(other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -849,6 +908,7 @@ int main(void)
 	    cmocka_unit_test(traces),
 	    cmocka_unit_test(timed_functions),
 	    cmocka_unit_test(timings),
+	    cmocka_unit_test(comparisons),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

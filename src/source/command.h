@@ -1,0 +1,42 @@
+/* Where data comes from: a shell command, run to its end by itself, and the time it took. */
+#ifndef FSC_SOURCE_COMMAND_H
+#define FSC_SOURCE_COMMAND_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The variables that tell a command where to write a recording of its own, and lib/funcscope where
+ * to keep its memory. */
+#define FSC_COMMAND_RECORD    "FUNCSCOPE_RECORD"
+#define FSC_COMMAND_DIRECTORY "FUNCSCOPE_DIRECTORY"
+
+/* The signals that end us while a command runs, blocked between begin and end. */
+struct fsc_command_guard {
+	sigset_t set, old;
+};
+void fsc_command_guard_begin(struct fsc_command_guard *g);
+void fsc_command_guard_end(struct fsc_command_guard *g);
+
+struct fsc_command_opts {
+	const char *text;   /* for /bin/sh -c */
+	const char *record; /* value of FSC_COMMAND_RECORD */
+	const char *memory; /* value of FSC_COMMAND_DIRECTORY */
+	const char *errors; /* file for its stderr; NULL: all it prints goes to our stderr */
+};
+
+struct fsc_command_end {
+	int status;	  /* as of wait(2) */
+	uint64_t wall_ns; /* from its start to its end */
+	uint64_t cpu_ns;  /* of it and of the descendants that were waited for */
+};
+
+/* Runs the command in a process group of its own, without input, and waits. What it leaves running
+ * in its group is killed, and so is everything when a signal of the guard comes, which is the error
+ * EINTR. A status that is not 0 is no error here. */
+int fsc_command_run(const struct fsc_command_opts *o, const struct fsc_command_guard *g,
+		    struct fsc_command_end *ret, struct fsc_err *err);
+
+#endif
