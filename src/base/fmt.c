@@ -149,6 +149,21 @@ void fsc_fmt_ns(struct fsc_buf *b, double ns)
 	fsc_buf_printf(b, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
 }
 
+void fsc_fmt_rate(struct fsc_buf *b, double rate)
+{
+	static const struct {
+		double scale;
+		const char *name;
+	} units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
+	size_t u = 0;
+	double v;
+
+	while (u < 3 && rate < units[u].scale * 0.9995)
+		u++;
+	v = rate / units[u].scale;
+	fsc_buf_printf(b, "%.*f%s/s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
+}
+
 size_t fsc_fmt_width(const char *s)
 {
 	size_t n = 0;

@@ -19,6 +19,8 @@ void fsc_fmt_csv(struct fsc_buf *b, const char *s);
 void fsc_fmt_xml(struct fsc_buf *b, const char *s);
 /* Appends a duration with three digits and a unit: "16.2 us", "4.05 s". */
 void fsc_fmt_ns(struct fsc_buf *b, double ns);
+/* Appends a number per second with three digits: "1.25M/s", "980/s". */
+void fsc_fmt_rate(struct fsc_buf *b, double rate);
 /* How many columns s takes on a terminal (one per UTF-8 character). */
 size_t fsc_fmt_width(const char *s);
 

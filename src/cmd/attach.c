@@ -181,6 +181,10 @@ static int report(struct attach *a, bool last, struct fsc_err *err)
 		for (size_t i = 0; i < delta.rows.n; i++)
 			a->kept += FSC_AT(struct fsc_latency, &delta.rows, i)->slot->count;
 		delta.parts.recent = a->o->tail;
+		if (a->before.time_ns)
+			delta.seconds = (double)(now.time_ns - a->before.time_ns) / 1e9;
+		else
+			delta.seconds = fsc_scopes_seconds(a->scopes);
 		fsc_timings_sort(&a->o->show, &delta);
 		rc = fsc_sink_latency(&a->sink, &delta, err);
 		fsc_latencies_release(&delta);

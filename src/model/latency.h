@@ -41,6 +41,7 @@ struct fsc_latencies {
 	struct fsc_vec rows; /* struct fsc_latency */
 	struct fsc_latency_parts parts;
 	uint64_t time_ns; /* wall clock at the snapshot */
+	double seconds;	  /* that it took; 0: no rates are shown */
 };
 
 enum fsc_latency_sort {

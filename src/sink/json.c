@@ -139,6 +139,8 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		add_function(&l->funcs[row->key.func], b);
 		add_keys(l->by, &row->key, b);
 		add_number(b, "count", m->count);
+		if (l->seconds > 0)
+			fsc_buf_printf(b, ",\"rate\":%.3f", (double)m->count / l->seconds);
 		fsc_buf_printf(b, ",\"total_ns\":%.0f", fsc_latency_total(row));
 		add_value(b, "min_ns", row, (double)fsc_slot_min(m));
 		fsc_buf_puts(b, ",\"avg_ns\":");

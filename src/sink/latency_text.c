@@ -30,11 +30,12 @@ static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
 }
 
 /* The columns of numbers: which there are depends on what was asked and on the room. */
+enum unit_of { TIME, CALLS, RATE };
 struct column {
 	const char *title;
 	double (*value)(const struct fsc_latency *l);
 	bool (*wanted)(const struct fsc_sink *s, const struct fsc_latencies *l);
-	bool calls; /* a number of calls, not a time */
+	enum unit_of unit;
 };
 
 static double v_count(const struct fsc_latency *l)
@@ -112,6 +113,18 @@ static double v_slow(const struct fsc_latency *l)
 	return (double)l->slot->slow;
 }
 
+static bool with_rate(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	(void)s;
+	return l->seconds > 0;
+}
+
+/* Where there is a rate, the narrow table has no room for the total. */
+static bool with_total(const struct fsc_sink *s, const struct fsc_latencies *l)
+{
+	return s->wide || l->seconds <= 0;
+}
+
 static bool roomy(const struct fsc_sink *s, const struct fsc_latencies *l)
 {
 	(void)l;
@@ -143,19 +156,32 @@ static bool with_slow(const struct fsc_sink *s, const struct fsc_latencies *l)
 }
 
 static const struct column columns[] = {
-    {"CALLS", v_count, NULL, true},	 {"TOTAL", v_total, NULL, false},
-    {"SELF", v_self, with_self, false},	 {"ON-CPU", v_on, with_off, false},
-    {"OFF-CPU", v_off, with_off, false}, {"MIN", v_min, roomy, false},
-    {"AVG", v_avg, NULL, false},	 {"RAW-AVG", v_raw, with_raw, false},
-    {"P50", v_p50, NULL, false},	 {"P90", v_p90, NULL, false},
-    {"P99", v_p99, NULL, false},	 {"P99.9", v_p999, roomy, false},
-    {"MAX", v_max, NULL, false},	 {"STDDEV", v_stddev, roomy, false},
-    {"SLOW", v_slow, with_slow, true},
+    {"CALLS", v_count, NULL, CALLS},	  {"RATE", v_count, with_rate, RATE},
+    {"TOTAL", v_total, with_total, TIME}, {"SELF", v_self, with_self, TIME},
+    {"ON-CPU", v_on, with_off, TIME},	  {"OFF-CPU", v_off, with_off, TIME},
+    {"MIN", v_min, roomy, TIME},	  {"AVG", v_avg, NULL, TIME},
+    {"RAW-AVG", v_raw, with_raw, TIME},	  {"P50", v_p50, NULL, TIME},
+    {"P90", v_p90, NULL, TIME},		  {"P99", v_p99, NULL, TIME},
+    {"P99.9", v_p999, roomy, TIME},	  {"MAX", v_max, NULL, TIME},
+    {"STDDEV", v_stddev, roomy, TIME},	  {"SLOW", v_slow, with_slow, CALLS},
 };
 
 static bool wanted(const struct column *c, const struct fsc_sink *s, const struct fsc_latencies *l)
 {
 	return !c->wanted || c->wanted(s, l);
+}
+
+static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
+		     const struct column *c, const struct fsc_latency *row, struct fsc_buf *b)
+{
+	double v = c->value(row);
+
+	if (c->unit == TIME)
+		put_time(s, v, b);
+	else if (c->unit == RATE)
+		fsc_fmt_rate(b, v / l->seconds);
+	else
+		fsc_buf_printf(b, "%.0f", v);
 }
 
 static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
@@ -176,10 +202,7 @@ static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, s
 		for (size_t i = 0; i < n; i++) {
 			if (!wanted(&columns[i], s, l))
 				continue;
-			if (columns[i].calls)
-				fsc_buf_printf(fsc_table_cell(&t), "%.0f", columns[i].value(row));
-			else
-				put_time(s, columns[i].value(row), fsc_table_cell(&t));
+			put_cell(s, l, &columns[i], row, fsc_table_cell(&t));
 		}
 	}
 	if (s->unit != FSC_UNIT_AUTO)

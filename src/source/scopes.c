@@ -243,6 +243,21 @@ size_t fsc_scopes_processes(const struct fsc_scopes *s)
 	return s->processes.n;
 }
 
+double fsc_scopes_seconds(const struct fsc_scopes *s)
+{
+	uint64_t now = fsc_clock_ns(CLOCK_MONOTONIC_RAW);
+	double most = 0;
+
+	for (size_t i = 0; i < s->processes.n; i++) {
+		const struct process *p = FSC_AT(struct process, &s->processes, i);
+		uint64_t start = fsc_region_header(p->region)->start_ns;
+
+		if (!p->ended && start < now && (double)(now - start) / 1e9 > most)
+			most = (double)(now - start) / 1e9;
+	}
+	return most;
+}
+
 const struct fsc_tick_clock *fsc_scopes_clock(const struct fsc_scopes *s)
 {
 	return &s->clock;

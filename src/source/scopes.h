@@ -29,6 +29,8 @@ size_t fsc_scopes_processes(const struct fsc_scopes *s);
 /* Everything measured since the processes began. The lines borrow their functions from s until the
  * next snapshot. The caller releases *ret. */
 int fsc_scopes_read(struct fsc_scopes *s, struct fsc_latencies *ret, struct fsc_err *err);
+/* How long the process runs that has been running longest; 0: none runs. */
+double fsc_scopes_seconds(const struct fsc_scopes *s);
 /* The books of the last snapshot: since the processes began. */
 void fsc_scopes_books(const struct fsc_scopes *s, struct fsc_summary *sum);
 const struct fsc_tick_clock *fsc_scopes_clock(const struct fsc_scopes *s);

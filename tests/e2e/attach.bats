@@ -225,7 +225,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	start_scoped
 	ask go 5000
 	fs_ok attach --once --tail "$RUNNER"
-	assert_match text "$(<"$TMP/out")" 'FUNCTION +CALLS +TOTAL +AVG +P50'
+	assert_match text "$(<"$TMP/out")" 'FUNCTION +CALLS +RATE +AVG +P50'
 	assert_match text "$(<"$TMP/out")" 'named: slowest of the last 1024: '
 	assert_match text "$(<"$TMP/out")" 'clock: (tsc|cntvct), grade [A-D]'
 	assert_match text "$(<"$TMP/out")" 'an empty checkpoint reads [0-9.]+ ns, taken out'
