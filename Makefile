@@ -115,6 +115,7 @@ demo: deps
 	@tools/demo
 
 include mk/fixtures.mk
+include mk/lib.mk
 include mk/vm.mk
 include mk/test.mk
 -include $(OBJ:.o=.d)

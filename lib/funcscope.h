@@ -1,9 +1,8 @@
 /* funcscope: how long did this piece of code really take.
  *
- * Two files to put into a project: this header and funcscope.c. They need libc and nothing else,
- *C11 or C++11, gcc or clang, Linux on x86_64 or ARMv8. Times are written into memory that
- * `funcscope attach PID` reads; the program itself never waits, locks or calls the system on the
- *way.
+ * Two files to put into a project: this header and funcscope.c. They need libc and nothing else;
+ * C11 or C++11, gcc or clang, Linux on x86_64 or ARMv8. Times are written into memory that
+ * `funcscope attach PID` reads; on its way the program never waits, locks or calls the system.
  *
  *	funcscope_caller_initialize(64, FS_NORMAL);
  *
@@ -22,13 +21,23 @@
  *	send_it();
  *	FUNCSCOPE_LAP(t, "send");
  *
+ * Names are constants. Any thread may use any checkpoint, and so may signal handlers and what runs
+ * when a thread ends; only, a handler that uses the very checkpoint it interrupts may cost a call.
+ *
  * Defines, before the header is included:
- *	FUNCSCOPE_DISABLE      everything here compiles to nothing
- *	FUNCSCOPE_ORDERED      clock reads wait for what stands before them and hold back what
- *stands behind (LFENCE and RDTSCP, or ISB); otherwise they run freely FUNCSCOPE_NO_SAMPLES   no
- *ring of raw samples beside the histogram: one cache line less a call
- *	FUNCSCOPE_INSTRUMENT_FUNCTIONS   (funcscope.c only) times every function that is compiled
- *with -finstrument-functions; nothing else has to be called
+ *	FUNCSCOPE_DISABLE
+ *		everything here compiles to nothing
+ *	FUNCSCOPE_ORDERED
+ *		clock reads wait for what stands before them and hold back what stands behind
+ *		(LFENCE and RDTSCP, or ISB); otherwise they run freely
+ *	FUNCSCOPE_NO_SAMPLES
+ *		no ring of raw samples beside the histogram: one cache line less a call
+ *	FUNCSCOPE_INSTRUMENT_FUNCTIONS
+ *		(funcscope.c only) times every function that is compiled with
+ *		-finstrument-functions; nothing else has to be called
+ *	FUNCSCOPE_CLOCK
+ *		(tests only, both files) the name of a function, uint64_t f(void), that is asked
+ *		instead of the processor's clock
  */
 #ifndef FUNCSCOPE_H
 #define FUNCSCOPE_H
@@ -37,6 +46,8 @@
 #include <stdint.h>
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
 extern "C" {
 #endif
 
@@ -60,25 +71,28 @@ struct funcscope_options {
 
 #ifndef FUNCSCOPE_DISABLE
 
+#define FUNCSCOPE_QUIET_ __attribute__((no_instrument_function))
+
 /* Takes memory for this process. 1: done; 0: not, errno says why, and nothing will be measured.
- * Once per process until the clean-up; a child made by fork() gets memory of its own by itself. */
-int32_t funcscope_caller_initialize(uint8_t num_checkpoints, int32_t level);
-int32_t funcscope_caller_initialize_with(const struct funcscope_options *options);
+ * Once per process until the clean-up; a child made by fork() gets memory of its own by itself with
+ * its first checkpoint, and may ask for it, too. */
+int32_t funcscope_caller_initialize(uint8_t num_checkpoints, int32_t level) FUNCSCOPE_QUIET_;
+int32_t funcscope_caller_initialize_with(const struct funcscope_options *options) FUNCSCOPE_QUIET_;
 /* Gives the memory back and says so to whoever reads it. 1: done; 0: there was nothing. Other
  * threads may still be inside checkpoints: what they write then goes nowhere. */
-int32_t funcscope_caller_cleanup(void);
+int32_t funcscope_caller_cleanup(void) FUNCSCOPE_QUIET_;
 /* Hands the memory's descriptors to a waiting `funcscope attach` of the same user or of root. Never
  * blocks. 1: sent; 0: nobody there; -1: error, or somebody else was refused. */
-int funcscope_server_poll_and_send_fd(void);
+int funcscope_server_poll_and_send_fd(void) FUNCSCOPE_QUIET_;
 /* The name that a numbered checkpoint is shown under; copied. */
-void funcscope_name(uint32_t idx, const char *name);
+void funcscope_name(uint32_t idx, const char *name) FUNCSCOPE_QUIET_;
 /* After a fork that runs no handlers (_Fork(), clone()), in the child, before any checkpoint. */
-void funcscope_after_fork(void);
+void funcscope_after_fork(void) FUNCSCOPE_QUIET_;
 /* Shared memory in a file below dir, which has no name any more: of hugetlbfs, size rounded up to
  * 2 MB, or of any file system, rounded up to 4 KB. Reserved: writing to it never fails later. NULL:
  * errno says why. The caller owns it, munmap() frees it. */
-void *funcscope_hugepage_mmap(const char *dir, size_t size);
-void *funcscope_file_mmap_4K(const char *dir, size_t size);
+void *funcscope_hugepage_mmap(const char *dir, size_t size) FUNCSCOPE_QUIET_;
+void *funcscope_file_mmap_4K(const char *dir, size_t size) FUNCSCOPE_QUIET_;
 
 #endif /* FUNCSCOPE_DISABLE */
 
@@ -96,7 +110,9 @@ enum {
 	FUNCSCOPE_CHUNKS = 32,
 	FUNCSCOPE_HIST_TOP = 38, /* ticks from 2^38 on share the last bucket */
 	FUNCSCOPE_HIST_BUCKETS = (FUNCSCOPE_HIST_TOP - 4) * 32 + 1,
-	FUNCSCOPE_HIST_SIZE = (FUNCSCOPE_HIST_BUCKETS * 8 + 63) / 64 * 64,
+	FUNCSCOPE_HIST_LEAST = FUNCSCOPE_HIST_BUCKETS, /* where the last bucket's are */
+	FUNCSCOPE_HIST_MOST,
+	FUNCSCOPE_HIST_SIZE = (FUNCSCOPE_HIST_BUCKETS * 8 + 16 + 63) / 64 * 64,
 	FUNCSCOPE_SAMPLE_BITS = 48, /* of a raw sample; above them the low bits of its number */
 	FUNCSCOPE_NAME_LEN = 128,
 	FUNCSCOPE_FILE_LEN = 96,
@@ -116,13 +132,17 @@ enum { FUNCSCOPE_CELL_ORDERED = 1 };
 
 /* One checkpoint in one thread: its own cache line. The latest duration is not in the histogram
  * yet: it goes there with the next one, so that no address has to wait for the clock. In the
- * beginning `last` is 0 and bucket 0 is -1, which makes the sum right without a question asked. */
+ * beginning `last` is 0 and bucket 0 is -1, which makes the sum right without a question asked.
+ * Durations for the last bucket are not in `min` and `span`: their least and greatest stand behind
+ * the buckets. */
 struct funcscope_cell {
-	uint64_t start;	    /* of the open FUNCSCOPE_ENTER */
-	uint64_t last;	    /* ticks */
-	uint64_t total;	    /* ticks, `last` included */
-	uint64_t min, max;  /* ticks; min is all ones before the first call */
-	uint64_t samples;   /* written to the ring so far */
+	uint64_t start; /* of the open FUNCSCOPE_ENTER */
+	uint64_t span;	/* greatest - least + 1, below the last bucket; 0: none, or just changing */
+	uint64_t total; /* ticks, of all calls */
+	uint64_t min;	/* ticks */
+	uint64_t samples; /* written to the ring so far */
+	uint32_t last;	  /* the bucket of the latest duration */
+	uint32_t pad;
 	uint32_t hist;	    /* its offset from this cell, units of 64 bytes */
 	uint32_t ring;	    /* likewise; 0: none */
 	uint32_t state;	    /* FUNCSCOPE_UNUSED... */
@@ -204,7 +224,7 @@ FUNCSCOPE_ASSERT_(sizeof(struct funcscope_hello) == 24);
 #define FUNCSCOPE_GET_(field)	 __atomic_load_n(&(field), __ATOMIC_RELAXED)
 #define FUNCSCOPE_SET_(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && defined(__LP64__)
 FUNCSCOPE_INLINE_ uint64_t funcscope_rdtsc(void)
 {
 	uint32_t low, high;
@@ -226,7 +246,7 @@ FUNCSCOPE_INLINE_ uint64_t funcscope_end_ordered_(void)
 	__asm__ volatile("rdtscp\n\tlfence" : "=a"(low), "=d"(high)::"ecx", "memory");
 	return (uint64_t)high << 32 | low;
 }
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) && defined(__LP64__)
 FUNCSCOPE_INLINE_ uint64_t funcscope_rdtsc(void)
 {
 	uint64_t ticks;
@@ -244,6 +264,11 @@ FUNCSCOPE_INLINE_ uint64_t funcscope_begin_ordered_(void)
 FUNCSCOPE_INLINE_ uint64_t funcscope_end_ordered_(void)
 {
 	return funcscope_begin_ordered_();
+}
+#elif defined(FUNCSCOPE_DISABLE)
+FUNCSCOPE_INLINE_ uint64_t funcscope_rdtsc(void)
+{
+	return 0;
 }
 #else
 #error "funcscope knows the clocks of x86_64 and ARMv8 (aarch64) only; define FUNCSCOPE_DISABLE"
@@ -286,6 +311,18 @@ FUNCSCOPE_INLINE_ void funcscope_name(uint32_t idx, const char *name)
 FUNCSCOPE_INLINE_ void funcscope_after_fork(void)
 {
 }
+FUNCSCOPE_INLINE_ void *funcscope_hugepage_mmap(const char *dir, size_t size)
+{
+	(void)dir;
+	(void)size;
+	return NULL;
+}
+FUNCSCOPE_INLINE_ void *funcscope_file_mmap_4K(const char *dir, size_t size)
+{
+	(void)dir;
+	(void)size;
+	return NULL;
+}
 
 #define FUNCSCOPE_ENTER(idx)	  ((void)sizeof(idx))
 #define FUNCSCOPE_EXIT(idx)	  ((void)sizeof(idx))
@@ -297,16 +334,25 @@ FUNCSCOPE_INLINE_ void funcscope_after_fork(void)
 #else
 
 #ifdef FUNCSCOPE_ORDERED
-#define FUNCSCOPE_BEGIN_()    funcscope_begin_ordered_()
-#define FUNCSCOPE_END_()      funcscope_end_ordered_()
 #define FUNCSCOPE_CELL_FLAGS_ FUNCSCOPE_CELL_ORDERED
 #else
-#define FUNCSCOPE_BEGIN_()    funcscope_rdtsc()
-#define FUNCSCOPE_END_()      funcscope_rdtsc()
 #define FUNCSCOPE_CELL_FLAGS_ 0
 #endif
 
-/* The lane of the thread that asks. None yet, or none to be had: no cells. */
+#ifdef FUNCSCOPE_CLOCK
+uint64_t FUNCSCOPE_CLOCK(void);
+#define FUNCSCOPE_BEGIN_() FUNCSCOPE_CLOCK()
+#define FUNCSCOPE_END_()   FUNCSCOPE_CLOCK()
+#elif defined(FUNCSCOPE_ORDERED)
+#define FUNCSCOPE_BEGIN_() funcscope_begin_ordered_()
+#define FUNCSCOPE_END_()   funcscope_end_ordered_()
+#else
+#define FUNCSCOPE_BEGIN_() funcscope_rdtsc()
+#define FUNCSCOPE_END_()   funcscope_rdtsc()
+#endif
+
+/* The lane of the thread that asks. None yet, or none to be had: no numbers and names. They are all
+ * that another thread ever changes, when it takes the memory away. */
 struct funcscope_self_ {
 	struct funcscope_cell *cells; /* those that go by number, from 0 */
 	struct funcscope_cell *named; /* those that go by name, from 1 */
@@ -333,26 +379,22 @@ void funcscope_record_rare_(struct funcscope_cell *c, uint64_t ticks)
 uint32_t funcscope_register_(struct funcscope_site_ *site)
     __attribute__((cold, noinline, no_instrument_function));
 
-/* Puts a duration below 2^38 ticks into the histogram's sums; the histogram gets the one before. */
+/* Puts a duration into the sums; the histogram gets the one before. What is shorter or longer than
+ * all before takes the rare way first. */
 FUNCSCOPE_INLINE_ void funcscope_record_(struct funcscope_cell *c, uint64_t ticks)
 {
-	uint64_t *bucket = (uint64_t *)((char *)c + (uint64_t)c->hist * 64) +
-			   funcscope_bucket_(FUNCSCOPE_GET_(c->last));
+	uint64_t *bucket = (uint64_t *)(void *)((char *)c + (uint64_t)c->hist * 64) + c->last;
 
-	if (FUNCSCOPE_RARE_(ticks >> FUNCSCOPE_HIST_TOP)) {
+	if (FUNCSCOPE_RARE_(ticks - c->min >= c->span)) {
 		funcscope_record_rare_(c, ticks);
 		return;
 	}
 	FUNCSCOPE_SET_(*bucket, *bucket + 1);
 	FUNCSCOPE_SET_(c->total, c->total + ticks);
-	if (FUNCSCOPE_RARE_(ticks < c->min))
-		FUNCSCOPE_SET_(c->min, ticks);
-	if (FUNCSCOPE_RARE_(ticks > c->max))
-		FUNCSCOPE_SET_(c->max, ticks);
-	__atomic_store_n(&c->last, ticks, __ATOMIC_RELEASE);
+	__atomic_store_n(&c->last, funcscope_bucket_(ticks), __ATOMIC_RELEASE);
 #ifndef FUNCSCOPE_NO_SAMPLES
 	if (c->ring) {
-		uint64_t *ring = (uint64_t *)((char *)c + (uint64_t)c->ring * 64);
+		uint64_t *ring = (uint64_t *)(void *)((char *)c + (uint64_t)c->ring * 64);
 		uint64_t number = c->samples;
 
 		FUNCSCOPE_SET_(ring[number & c->ring_mask],
@@ -366,7 +408,7 @@ FUNCSCOPE_INLINE_ void funcscope_enter_(uint32_t idx)
 {
 	struct funcscope_cell *c;
 
-	if (FUNCSCOPE_RARE_(idx >= funcscope_self_.n ||
+	if (FUNCSCOPE_RARE_(idx >= FUNCSCOPE_GET_(funcscope_self_.n) ||
 			    (c = funcscope_self_.cells + idx)->state != FUNCSCOPE_CLOSED)) {
 		funcscope_enter_rare_(idx, FUNCSCOPE_CELL_FLAGS_);
 		return;
@@ -380,7 +422,7 @@ FUNCSCOPE_INLINE_ void funcscope_exit_(uint32_t idx)
 	uint64_t now = FUNCSCOPE_END_();
 	struct funcscope_cell *c;
 
-	if (FUNCSCOPE_RARE_(idx >= funcscope_self_.n ||
+	if (FUNCSCOPE_RARE_(idx >= FUNCSCOPE_GET_(funcscope_self_.n) ||
 			    (c = funcscope_self_.cells + idx)->state != FUNCSCOPE_OPEN)) {
 		funcscope_exit_rare_(idx, now);
 		return;
@@ -389,18 +431,21 @@ FUNCSCOPE_INLINE_ void funcscope_exit_(uint32_t idx)
 	funcscope_record_(c, now - c->start);
 }
 
-/* The end of a named stretch. Its cell is looked up here: the thread may have become a child. */
-FUNCSCOPE_INLINE_ void funcscope_ended_(uint32_t id, uint64_t ticks)
+/* The end of a named stretch. Its cell is looked up here: the thread may have become a child. Says
+ * whether it was the first time, which takes long. */
+FUNCSCOPE_INLINE_ int funcscope_ended_(uint32_t id, uint64_t ticks)
 {
 	struct funcscope_cell *c;
 
-	if (FUNCSCOPE_RARE_(id >= funcscope_self_.n_named ||
+	if (FUNCSCOPE_RARE_(id >= FUNCSCOPE_GET_(funcscope_self_.n_named) ||
 			    !(c = funcscope_self_.named + id)->state)) {
 		c = funcscope_named_(id, FUNCSCOPE_CELL_FLAGS_);
-		if (!c)
-			return;
+		if (c)
+			funcscope_record_(c, ticks);
+		return 1;
 	}
 	funcscope_record_(c, ticks);
+	return 0;
 }
 
 FUNCSCOPE_INLINE_ uint32_t funcscope_site_id_(struct funcscope_site_ *site)
@@ -420,13 +465,14 @@ struct funcscope_open_ {
 	uint32_t id;
 };
 
-FUNCSCOPE_INLINE_ void funcscope_open_(struct funcscope_open_ *open, struct funcscope_site_ *site)
+FUNCSCOPE_INLINE_ void funcscope_scope_begin_(struct funcscope_open_ *open,
+					      struct funcscope_site_ *site)
 {
 	open->id = funcscope_site_id_(site);
 	open->start = FUNCSCOPE_BEGIN_();
 }
 
-FUNCSCOPE_INLINE_ void funcscope_close_(const struct funcscope_open_ *open)
+FUNCSCOPE_INLINE_ void funcscope_scope_end_(const struct funcscope_open_ *open)
 {
 	funcscope_ended_(open->id, FUNCSCOPE_END_() - open->start);
 }
@@ -436,11 +482,17 @@ FUNCSCOPE_INLINE_ void funcscope_lap_(struct funcscope_site_ *site, uint64_t *si
 	uint64_t now = FUNCSCOPE_END_(), ticks = now - *since;
 
 	*since = now;
-	funcscope_ended_(funcscope_site_id_(site), ticks);
+	if (FUNCSCOPE_RARE_(funcscope_ended_(funcscope_site_id_(site), ticks)))
+		*since = FUNCSCOPE_BEGIN_(); /* not at the expense of the next */
 }
 
-#define FUNCSCOPE_ENTER(idx) funcscope_enter_((uint32_t)(idx))
-#define FUNCSCOPE_EXIT(idx)  funcscope_exit_((uint32_t)(idx))
+#ifdef __cplusplus
+#define FUNCSCOPE_INDEX_(idx) static_cast<uint32_t>(idx)
+#else
+#define FUNCSCOPE_INDEX_(idx) (uint32_t)(idx)
+#endif
+#define FUNCSCOPE_ENTER(idx) funcscope_enter_(FUNCSCOPE_INDEX_(idx))
+#define FUNCSCOPE_EXIT(idx)  funcscope_exit_(FUNCSCOPE_INDEX_(idx))
 
 #define FUNCSCOPE_PASTE2_(a, b) a##b
 #define FUNCSCOPE_PASTE_(a, b)	FUNCSCOPE_PASTE2_(a, b)
@@ -462,9 +514,9 @@ FUNCSCOPE_INLINE_ void funcscope_lap_(struct funcscope_site_ *site, uint64_t *si
 #define FUNCSCOPE_SCOPE_(name, n)                                                                  \
 	FUNCSCOPE_SITE_(FUNCSCOPE_PASTE_(funcscope_site_, n), name, FUNCSCOPE_KIND_SCOPE);         \
 	struct funcscope_open_ FUNCSCOPE_PASTE_(funcscope_open_, n)                                \
-	    __attribute__((cleanup(funcscope_close_)));                                            \
-	funcscope_open_(&FUNCSCOPE_PASTE_(funcscope_open_, n),                                     \
-			&FUNCSCOPE_PASTE_(funcscope_site_, n))
+	    __attribute__((cleanup(funcscope_scope_end_)));                                        \
+	funcscope_scope_begin_(&FUNCSCOPE_PASTE_(funcscope_open_, n),                              \
+			       &FUNCSCOPE_PASTE_(funcscope_site_, n))
 #define FUNCSCOPE_SCOPE(name) FUNCSCOPE_SCOPE_(name, __COUNTER__)
 #endif
 
@@ -472,6 +524,7 @@ FUNCSCOPE_INLINE_ void funcscope_lap_(struct funcscope_site_ *site, uint64_t *si
 
 #ifdef __cplusplus
 }
+#pragma GCC diagnostic pop
 
 #ifndef FUNCSCOPE_DISABLE
 namespace funcscope
@@ -482,11 +535,11 @@ class scope
       public:
 	__attribute__((always_inline, no_instrument_function)) explicit scope(funcscope_site_ &site)
 	{
-		funcscope_open_(&open_, &site);
+		funcscope_scope_begin_(&open_, &site);
 	}
 	__attribute__((always_inline, no_instrument_function)) ~scope()
 	{
-		funcscope_close_(&open_);
+		funcscope_scope_end_(&open_);
 	}
 	scope(const scope &) = delete;
 	scope &operator=(const scope &) = delete;
@@ -496,13 +549,15 @@ class scope
 };
 } // namespace funcscope
 
+/* By line: the copies of an inline function in several translation units share its variables by
+ * name, and have to agree on which is which. */
 #define FUNCSCOPE_SCOPE_(name, n)                                                                  \
 	FUNCSCOPE_SITE_(FUNCSCOPE_PASTE_(funcscope_site_, n), name, FUNCSCOPE_KIND_SCOPE);         \
 	funcscope::scope FUNCSCOPE_PASTE_(funcscope_scope_, n)                                     \
 	{                                                                                          \
 		FUNCSCOPE_PASTE_(funcscope_site_, n)                                               \
 	}
-#define FUNCSCOPE_SCOPE(name) FUNCSCOPE_SCOPE_(name, __COUNTER__)
+#define FUNCSCOPE_SCOPE(name) FUNCSCOPE_SCOPE_(name, __LINE__)
 #endif
 #endif
 

@@ -1,4 +1,5 @@
-# Tests: unit (cmocka, with address and undefined-behaviour sanitizers), end to end (bats), virtual machines.
+# Tests: unit (cmocka, with address and undefined-behaviour sanitizers), the instrumentation library (mk/lib.mk), end to end
+# (bats), virtual machines.
 # `make test` runs them all through tests/run, which ends with one line of totals.
 
 UNIT     := $(O)/unit
@@ -32,10 +33,10 @@ $(O)/gen/%.bpf.o: tests/unit/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
 $(UNIT)/test_eval $(UNIT)/test_usdtargs: bpf/expr.bpf.h
 $(UNIT)/test_eval_kernel: $(O)/gen/eval_kernel.skel.h
 
-test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(VM_PACKAGES)
+test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES) $(VM_PACKAGES)
 test: deps
-	@$(MAKE) --no-print-directory -s all unit fixtures
-	@tests/run unit e2e vm
+	@$(MAKE) --no-print-directory -s all unit lib-tests fixtures
+	@tests/run unit lib e2e vm
 
 test-unit: EXTRA_PACKAGES := $(TEST_PACKAGES)
 test-unit: deps unit

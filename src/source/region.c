@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "wire/hist.h"
 
 enum { UNIT = 64, MOST_CELLS = 1 << 20, RETRIES = 3 };
 #define MOST_BYTES (64ull << 30)
@@ -255,34 +256,66 @@ bool fsc_region_record(const struct fsc_region *r, uint32_t index,
 
 /* ---- cells ---- */
 
-/* The writer puts a duration into `last` after the one before went into the histogram, so the
- * histogram is read first: nothing is counted twice. */
+/* The least and the greatest change together: the span is 0 meanwhile. A writer that died there, or
+ * that changes them all the time, leaves what the histogram tells. */
+static void read_bounds(const struct fsc_region *r, const struct funcscope_cell *c,
+			const uint64_t *hist, struct fsc_region_cell *ret)
+{
+	uint64_t span = 0, least = UINT64_MAX, most = 0;
+	uint32_t first = 0, last = FUNCSCOPE_HIST_BUCKETS - 1;
+
+	for (int i = 0; i < RETRIES && !span; i++) {
+		span = __atomic_load_n(&c->span, __ATOMIC_ACQUIRE);
+		least = __atomic_load_n(&c->min, __ATOMIC_ACQUIRE);
+		if (span && get64(&c->span) != span)
+			span = 0;
+	}
+	if (span) {
+		most = least + span - 1;
+	} else {
+		while (first < last && !r->hist[first])
+			first++;
+		least = fsc_hist_low(first);
+		for (uint32_t i = first; i < last; i++)
+			most = r->hist[i] ? fsc_hist_low(i + 1) - 1 : most;
+	}
+	if (r->hist[last]) {
+		uint64_t low = get64(&hist[FUNCSCOPE_HIST_LEAST]);
+
+		least = low < least ? low : least;
+		most = get64(&hist[FUNCSCOPE_HIST_MOST]);
+	}
+	ret->min = least;
+	ret->max = most;
+}
+
+/* The writer puts a bucket into `last` after the one before was counted, so the histogram is read
+ * first: nothing is counted twice. */
 static void read_sums(struct fsc_region *r, const struct funcscope_cell *c, const uint64_t *hist,
 		      struct fsc_region_cell *ret)
 {
-	uint64_t before, last;
+	uint64_t before, total = 0;
+	uint32_t last = 0;
 
 	for (int i = 0; i < RETRIES; i++) {
 		before = get64(&c->total);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		copy64(r->hist, hist, FUNCSCOPE_HIST_BUCKETS);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		last = get64(&c->last);
-		ret->total = get64(&c->total);
-		ret->torn = ret->total != before;
+		last = __atomic_load_n(&c->last, __ATOMIC_RELAXED);
+		total = get64(&c->total);
+		ret->torn = total != before;
 		if (!ret->torn)
 			break;
 	}
-	ret->min = get64(&c->min);
-	ret->max = get64(&c->max);
-	if (r->hist[0] == UINT64_MAX && ret->min == UINT64_MAX)
-		last = 0; /* no call yet: -1 and this 1 are none */
-	else if (r->hist[0] == UINT64_MAX && last)
+	ret->total = total;
+	if (r->hist[0] == UINT64_MAX && last)
 		r->hist[0] = 0; /* the first call is the latest */
-	r->hist[last >> FUNCSCOPE_HIST_TOP ? FUNCSCOPE_HIST_BUCKETS - 1
-					   : funcscope_bucket_(last)]++;
+	if (last < FUNCSCOPE_HIST_BUCKETS)
+		r->hist[last]++;
 	for (size_t i = 0; i < FUNCSCOPE_HIST_BUCKETS; i++)
 		ret->count += r->hist[i];
+	read_bounds(r, c, hist, ret);
 	ret->hist = r->hist;
 }
 
@@ -341,8 +374,7 @@ static int walk_lane(struct walk *w, const struct funcscope_lane *lane, uint64_t
 
 		if (!state)
 			continue;
-		hist = at(r, offset + (uint64_t)c->hist * UNIT,
-			  FUNCSCOPE_HIST_BUCKETS * sizeof(*hist));
+		hist = at(r, offset + (uint64_t)c->hist * UNIT, FUNCSCOPE_HIST_SIZE);
 		if (!hist && !w->skip)
 			return -EAGAIN;
 		if (!hist) {

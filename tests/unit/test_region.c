@@ -45,13 +45,14 @@ static void lay_out(char *m)
 	cell[2] = (struct funcscope_cell){.last = 30,
 					  .total = 60 + (1ull << 38),
 					  .min = 10,
-					  .max = 1ull << 38,
+					  .span = 21,
 					  .samples = 11,
 					  .hist = (HIST - LANE - 64 - 2 * 64) / 64,
 					  .ring = (RING - LANE - 64 - 2 * 64) / 64,
 					  .state = FUNCSCOPE_CLOSED,
 					  .ring_mask = DEPTH - 1};
 	hist[10] = hist[20] = hist[FUNCSCOPE_HIST_BUCKETS - 1] = 1;
+	hist[FUNCSCOPE_HIST_LEAST] = hist[FUNCSCOPE_HIST_MOST] = 1ull << 38;
 	for (uint64_t i = 3; i < 11; i++)
 		ring[i % DEPTH] = (100 + i) | i << FUNCSCOPE_SAMPLE_BITS;
 }
@@ -126,6 +127,7 @@ static void is_read(void **state)
 		assert_int_equal(g.last.count, 4);
 		assert_int_equal(g.last.total, 60 + (1ull << 38));
 		assert_int_equal(g.last.min, 10);
+		assert_int_equal(g.last.max, 1ull << 38);
 		assert_int_equal(g.last.n_samples, DEPTH);
 		assert_int_equal(g.samples[0], 103);
 		assert_int_equal(g.samples[DEPTH - 1], 110);
@@ -150,17 +152,27 @@ static void before_the_first_call(void **state)
 	lay_out(m);
 	memset(hist, 0, FUNCSCOPE_HIST_SIZE);
 	hist[0] = UINT64_MAX;
-	c->last = c->total = c->max = c->samples = 0;
-	c->min = UINT64_MAX;
+	c->last = 0;
+	c->total = c->span = c->min = c->samples = 0;
 	r = open_bytes(m, SIZE, true, &err, &rc);
 	assert_int_equal(fsc_region_each(r, false, take, &g, &err), 0);
 	assert_int_equal(g.last.count, 0);
 	fsc_region_free(r);
 	/* The first call, seen before the histogram was. */
-	c->last = c->min = c->max = c->total = 5;
+	c->last = 5;
+	c->min = c->total = 5;
+	c->span = 1;
 	r = open_bytes(m, SIZE, true, &err, &rc);
 	assert_int_equal(fsc_region_each(r, false, take, &g, &err), 0);
 	assert_int_equal(g.last.count, 1);
+	assert_int_equal(g.last.min, 5);
+	assert_int_equal(g.last.max, 5);
+	fsc_region_free(r);
+	c->span = 0; /* just changing, or dead there */
+	r = open_bytes(m, SIZE, true, &err, &rc);
+	assert_int_equal(fsc_region_each(r, false, take, &g, &err), 0);
+	assert_int_equal(g.last.min, 5);
+	assert_int_equal(g.last.max, 5);
 	fsc_region_free(r);
 }
 

@@ -1,0 +1,91 @@
+# The tests of the instrumentation library, into $(O)/lib: programs that print TAP and need no library, so that the same ones
+# are built for arm64 and run under qemu-user; some of them with sanitizers, too. `tests/lib/run` runs them.
+#
+#   make test-lib
+
+LIBT     := $(O)/lib
+LIBT_SRC := tests/lib
+LIBT_HDR := $(wildcard $(LIBT_SRC)/*.h) lib/funcscope.h lib/funcscope.c src/wire/hist.h mk/lib.mk
+LIBT_CFLAGS   := -std=gnu17 -D_GNU_SOURCE -O2 -g $(WARN) $(SYSFLAGS) -Ilib -Isrc -I$(LIBT_SRC) -pthread
+LIBT_CXXFLAGS := -std=c++11 -O2 -g -Wall -Wextra -Wpedantic -Wshadow -Wold-style-cast -Werror $(SYSFLAGS) -Ilib -I$(LIBT_SRC)
+LIBT_FAKE     := -DFUNCSCOPE_CLOCK=fake_clock
+# A frame is a frame, whatever the optimizer would like.
+LIBT_HOOKED   := -finstrument-functions -fno-optimize-sibling-calls -fno-inline
+LIBT_PACKAGES := musl-tools qemu-user-static gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
+
+# Program, source and flags: one file and the library.
+LIBT_PLAIN := counts counts-ordered counts-nosamples nesting threads fork memory socket files
+counts.flags           := $(LIBT_FAKE)
+counts-ordered.flags   := $(LIBT_FAKE) -DFUNCSCOPE_ORDERED
+counts-nosamples.flags := $(LIBT_FAKE) -DFUNCSCOPE_NO_SAMPLES
+nesting.flags          := $(LIBT_FAKE)
+
+LIBT_ASAN := counts nesting threads fork files
+LIBT_TSAN := counts threads
+asan.flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+tsan.flags := -fsanitize=thread
+
+LIBT_BIN := $(LIBT_PLAIN:%=$(LIBT)/test_%) $(addprefix $(LIBT)/test_,cxx functions shared loaded)
+LIBT_LIB := $(addprefix $(LIBT)/,libplugged.so libscoped.so libscoped-bare.so)
+LIBT_SAN := $(LIBT_ASAN:%=$(LIBT)/asan/test_%) $(LIBT_TSAN:%=$(LIBT)/tsan/test_%)
+
+.PHONY: lib-programs lib-tests lib-arm64 test-lib
+lib-programs: $(LIBT_BIN) $(LIBT_LIB)
+
+# For arm64 with the cross compiler's own C library; where it is not installed, tests/lib/run says so.
+lib-tests: lib-programs $(LIBT_SAN) lib-arm64
+lib-arm64:
+	@! command -v aarch64-linux-gnu-g++ >/dev/null || \
+		$(MAKE) --no-print-directory CROSS=aarch64-linux-gnu- O=$(O)/lib/arm64 lib-programs
+
+$(LIBT_BIN) $(LIBT_LIB) $(LIBT_SAN): | $(LIBT)/asan $(LIBT)/tsan
+$(LIBT)/asan $(LIBT)/tsan:
+	@mkdir -p $@
+
+libt_source = $(LIBT_SRC)/test_$(firstword $(subst -, ,$(1))).c
+
+define LIBT_RULE
+$(LIBT)/$(2)test_$(1): $(call libt_source,$(1)) $(LIBT_HDR)
+	$$(CC) $$(LIBT_CFLAGS) $$($(1).flags) $(3) -o $$@ $$< lib/funcscope.c
+endef
+$(foreach t,$(LIBT_PLAIN),$(eval $(call LIBT_RULE,$(t),,)))
+$(foreach t,$(LIBT_ASAN),$(eval $(call LIBT_RULE,$(t),asan/,$(asan.flags))))
+$(foreach t,$(LIBT_TSAN),$(eval $(call LIBT_RULE,$(t),tsan/,$(tsan.flags))))
+
+$(LIBT)/cxx_%.o: $(LIBT_SRC)/cxx_%.cc $(LIBT_HDR)
+	$(CXX) $(LIBT_CXXFLAGS) $(LIBT_FAKE) -c -o $@ $<
+$(LIBT)/test_cxx.o: $(LIBT_SRC)/test_cxx.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) -c -o $@ $<
+$(LIBT)/fake.o: lib/funcscope.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) -c -o $@ $<
+$(LIBT)/test_cxx: $(addprefix $(LIBT)/,test_cxx.o cxx_a.o cxx_b.o fake.o)
+	$(CXX) $(SYSFLAGS) -pthread -o $@ $^
+
+$(LIBT)/hooked.o: lib/funcscope.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) $(LIBT_HOOKED) -DFUNCSCOPE_INSTRUMENT_FUNCTIONS -c -o $@ $<
+$(LIBT)/functions_c.o: $(LIBT_SRC)/functions_c.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_HOOKED) -c -o $@ $<
+$(LIBT)/functions_cxx.o: $(LIBT_SRC)/functions_cxx.cc $(LIBT_HDR)
+	$(CXX) $(LIBT_CXXFLAGS) $(LIBT_HOOKED) -c -o $@ $<
+$(LIBT)/test_functions.o: $(LIBT_SRC)/test_functions.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) -c -o $@ $<
+$(LIBT)/test_functions: $(addprefix $(LIBT)/,test_functions.o functions_c.o functions_cxx.o hooked.o)
+	$(CXX) $(SYSFLAGS) -pthread -o $@ $^ -ldl
+$(LIBT)/libplugged.so: $(LIBT_SRC)/libplugged.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) $(LIBT_HOOKED) -shared -fPIC -o $@ $<
+
+$(LIBT)/libscoped.so: $(LIBT_SRC)/libscoped.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) -shared -fPIC -o $@ $< lib/funcscope.c
+$(LIBT)/libscoped-bare.so: $(LIBT_SRC)/libscoped.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) -shared -fPIC -o $@ $<
+$(LIBT)/test_shared: $(LIBT_SRC)/test_shared.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) -rdynamic -o $@ $< lib/funcscope.c -ldl
+$(LIBT)/test_loaded: $(LIBT_SRC)/test_loaded.c $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) -o $@ $< -ldl
+
+$(addprefix $(LIBT)/,cxx_a.o cxx_b.o test_cxx.o fake.o hooked.o functions_c.o functions_cxx.o test_functions.o): | $(LIBT)/asan
+
+test-lib: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES)
+test-lib: deps
+	@$(MAKE) --no-print-directory -s lib-tests
+	@tests/run lib

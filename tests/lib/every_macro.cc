@@ -1,0 +1,2 @@
+// every_macro.h, in C++.
+#include "every_macro.h"
