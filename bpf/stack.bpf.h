@@ -138,23 +138,29 @@ static __always_inline __u64 sp_of(const struct fsc_rec_stack *rec)
 #endif
 }
 
-/* As much of the stack as there is: it may end sooner than the room. */
+/* As much of the stack as there is, page by page. What was read is noted in the record itself: the
+ * verifier does not follow numbers there, so that all outcomes of one page are one state to it. */
 static __always_inline void copy_stack(struct fsc_rec_stack *rec)
 {
-	void *sp = (void *)sp_of(rec);
+	__u64 sp = sp_of(rec), first = FSC_STACK_PAGE - (sp & (FSC_STACK_PAGE - 1));
 
-	rec->size = cfg.stack_copy;
-	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy, sp))
+	rec->size = rec->pages = rec->pad = 0;
+	asm volatile("" : "+r"(first)); /* or the compiler would drop what the verifier needs */
+	if (first > FSC_STACK_PAGE)
 		return;
-	rec->size = cfg.stack_copy / 4;
-	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy / 4, sp))
-		return;
-	rec->size = cfg.stack_copy / 16;
-	if (!bpf_probe_read_user(rec->stack, cfg.stack_copy / 16, sp))
-		return;
-	rec->size = cfg.stack_copy / 64;
-	if (bpf_probe_read_user(rec->stack, cfg.stack_copy / 64, sp))
-		rec->size = 0;
+	if (!bpf_probe_read_user(rec->stack, first, (void *)sp)) {
+		rec->size = first;
+		rec->pages = 1;
+	}
+#pragma unroll
+	for (int i = 0; i < FSC_STACK_COPY / FSC_STACK_PAGE; i++) {
+		__u64 at = first + i * FSC_STACK_PAGE;
+
+		if (bpf_probe_read_user(rec->stack + at, FSC_STACK_PAGE, (void *)(sp + at)))
+			continue;
+		rec->size = at + FSC_STACK_PAGE;
+		rec->pages |= 2 << i;
+	}
 }
 
 static __always_inline int send_stack(const struct call *c)
@@ -167,7 +173,8 @@ static __always_inline int send_stack(const struct call *c)
 		kernel = take_stack(c, 0);
 	if (kernel == LOST_STACK)
 		return 0;
-	rec = ring_reserve(c->row, sizeof(*rec) + cfg.stack_copy, FSC_LOSS_RING_FULL, &ring);
+	rec = ring_reserve(c->row, sizeof(*rec) + FSC_STACK_PAGE + FSC_STACK_COPY,
+			   FSC_LOSS_RING_FULL, &ring);
 	if (!rec)
 		return 0;
 	rec->row = c->row;
@@ -190,7 +197,7 @@ static __always_inline int stack_hit(const struct call *c)
 	if (!accepts(c->row))
 		return 0;
 	count_seen(c->row);
-	if (cfg.stack_copy)
+	if (cfg.copy_stacks)
 		return send_stack(c);
 	if (fill_stack_key(c, &key) && c->row != cfg.calibrate_row)
 		add_stack(&key, 0);

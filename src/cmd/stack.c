@@ -3,7 +3,7 @@
 #include "cmd/run.h"
 #include "source/stacks.h"
 
-enum { STACK_COPY = 16384, MOST_STACKS = 1 << 22 };
+enum { MOST_STACKS = 1 << 22 };
 
 struct stack_opts {
 	bool kernel, user, per_process, offsets, dwarf, no_inlines;
@@ -93,8 +93,7 @@ static void add_books(void *state, struct fsc_summary *sum)
 {
 	struct stack_state *s = state;
 
-	sum->frames_known = true;
-	fsc_stack_source_unknown(s->source, &sum->unknown_frames, &sum->frames);
+	fsc_stack_source_books(s->source, sum);
 }
 
 static const struct fsc_run_view view = {
@@ -126,7 +125,7 @@ static int plan_stack(const struct stack_opts *so, struct fsc_run_plan *plan,
 	plan->session.by = so->per_process ? FSC_BY_COMM : 0;
 	plan->session.max_stacks = so->max_stacks;
 	plan->session.weigh = time;
-	plan->session.stack_copy = so->dwarf ? STACK_COPY : 0;
+	plan->session.copy_stacks = so->dwarf;
 	plan->session.n_rings = so->dwarf;
 	plan->sink.view = (enum fsc_stack_view)so->view;
 	state->opts = (struct fsc_stack_opts){.per_process = so->per_process,

@@ -80,7 +80,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->mode = o->mode;
 	cfg->pairs = s->pairs;
 	cfg->stacks = o->stacks;
-	cfg->stack_copy = o->stack_copy;
+	cfg->copy_stacks = o->copy_stacks;
 	cfg->sample = o->sample;
 	cfg->n_strings = o->n_strings;
 	cfg->string_size = o->string_size;

@@ -25,10 +25,10 @@ struct fsc_session_opts {
 	uint64_t slow_ns; /* 0: not asked for */
 	uint32_t stacks;  /* enum fsc_stacks_of */
 	uint32_t max_stacks;
-	bool weigh;	     /* stacks by the time spent */
-	uint32_t stack_copy; /* bytes of the user stack to send with each hit; 0: none */
-	bool pairs;	     /* trace: entry and return together */
-	uint32_t sample;     /* trace: one call in so many */
+	bool weigh;	  /* stacks by the time spent */
+	bool copy_stacks; /* the user stack itself is sent with each hit */
+	bool pairs;	  /* trace: entry and return together */
+	uint32_t sample;  /* trace: one call in so many */
 	uint32_t n_strings, string_size;
 	const struct fsc_trace_prog *programs; /* trace: one per row */
 	const uint32_t *ring_of;	       /* per row; NULL: all in the first */

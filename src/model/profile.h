@@ -82,6 +82,7 @@ struct fsc_summary {
 	size_t n_refused;
 	bool frames_known;		 /* stacks were taken: */
 	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
+	uint64_t truncated;		 /* calls whose stack went on where it could not be had */
 	uint64_t returns_lost;		 /* records of returns, or of slow calls, without room */
 	uint64_t unwatched;		 /* threads whose rests could not be noted: --off-cpu */
 	uint64_t stacks_lost;		 /* of calls that are shown without */

@@ -273,6 +273,7 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	if (sum->frames_known) {
 		add_number(b, "frames", sum->frames);
 		add_number(b, "unknown_frames", sum->unknown_frames);
+		add_number(b, "truncated", sum->truncated);
 	}
 	if (sum->returns_lost)
 		add_number(b, "returns_lost", sum->returns_lost);

@@ -251,6 +251,8 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(b, "; frames without a name %llu of %llu",
 			       (unsigned long long)sum->unknown_frames,
 			       (unsigned long long)sum->frames);
+	if (sum->truncated)
+		fsc_buf_printf(b, "; stacks cut off %llu", (unsigned long long)sum->truncated);
 	if (sum->returns_lost)
 		fsc_buf_printf(b, "; records of returns lost %llu",
 			       (unsigned long long)sum->returns_lost);

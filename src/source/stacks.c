@@ -34,7 +34,8 @@ struct fsc_stack_source {
 	struct fsc_vec counted; /* struct counted, of the present report */
 	struct fsc_vec copies;	/* struct copy, not unwound yet */
 	struct fsc_stacks kept; /* of copies that were */
-	uint64_t unknown, all;
+	uint64_t unknown, all;	/* frames */
+	uint64_t cut;		/* calls whose stack went on */
 };
 
 void fsc_stack_source_free(struct fsc_stack_source *s)
@@ -123,7 +124,8 @@ static int add_parts(struct building *b, struct fsc_addrs *kernel, struct fsc_ad
 {
 	int rc;
 
-	s->truncated = kernel->n >= FSC_STACK_DEPTH || user->n >= FSC_STACK_DEPTH;
+	s->truncated |= kernel->n >= FSC_STACK_DEPTH || user->n >= FSC_STACK_DEPTH;
+	b->source->cut += s->truncated ? s->calls : 0;
 	cut(b->source, kernel);
 	cut(b->source, user);
 	rc = fsc_namer_frames(b->source->namer, kernel, add_frame, b, err);
@@ -237,6 +239,7 @@ static int note_copy(const void *record, size_t size, void *arg)
 	c->unwind.sample.sp = c->unwind.sample.regs[FSC_UNWIND_SP];
 	c->unwind.sample.stack = c->stack;
 	c->unwind.sample.n = rec->size;
+	c->unwind.sample.missing = ~(uint64_t)rec->pages;
 	return 0;
 }
 
@@ -251,8 +254,12 @@ static int unwind_all(struct fsc_stack_source *s, struct fsc_err *err)
 	for (size_t i = 0; i < n; i++)
 		all[i] = FSC_AT(struct copy, &s->copies, i)->unwind;
 	rc = fsc_unwind(fsc_namer_spaces(s->namer), all, n, err);
-	for (size_t i = 0; i < n; i++)
-		FSC_AT(struct copy, &s->copies, i)->unwind.n = rc ? 0 : all[i].n;
+	for (size_t i = 0; i < n; i++) {
+		struct fsc_unwind *u = &FSC_AT(struct copy, &s->copies, i)->unwind;
+
+		u->n = rc ? 0 : all[i].n;
+		u->cut = all[i].cut;
+	}
 	return rc;
 }
 
@@ -276,7 +283,7 @@ static int keep_copies(struct fsc_stack_source *s, struct fsc_err *err)
 		rc = fsc_namer_resolve(s->namer, err);
 	for (size_t i = 0; i < s->copies.n; i++) {
 		struct copy *c = FSC_AT(struct copy, &s->copies, i);
-		struct fsc_stack stack = {.func = c->row, .calls = 1};
+		struct fsc_stack stack = {.func = c->row, .calls = 1, .truncated = c->unwind.cut};
 
 		if (!rc) {
 			name_process(s, (uint32_t)c->unwind.pid, c->comm, &stack);
@@ -323,7 +330,7 @@ int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, st
 		return rc;
 	if (s->opts.copies)
 		return copy_kept(s, ret, err);
-	s->all = s->unknown = 0;
+	s->all = s->unknown = s->cut = 0;
 	s->counted.n = 0;
 	begin(s, ret);
 	rc = fsc_session_stacks(fsc_live_session(s->live), note_counted, s, err);
@@ -334,8 +341,10 @@ int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, st
 	return rc;
 }
 
-void fsc_stack_source_unknown(const struct fsc_stack_source *s, uint64_t *unknown, uint64_t *all)
+void fsc_stack_source_books(const struct fsc_stack_source *s, struct fsc_summary *sum)
 {
-	*unknown = s->unknown;
-	*all = s->all;
+	sum->frames_known = true;
+	sum->unknown_frames = s->unknown;
+	sum->frames = s->all;
+	sum->truncated = s->cut;
 }

@@ -24,7 +24,7 @@ void fsc_stack_source_free(struct fsc_stack_source *s);
 int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err);
 /* All stacks since the start; the caller releases them. */
 int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err);
-/* Frames nobody could name, and all, among what was read last. */
-void fsc_stack_source_unknown(const struct fsc_stack_source *s, uint64_t *unknown, uint64_t *all);
+/* Frames, those nobody could name, and calls whose stack was cut, among what was read last. */
+void fsc_stack_source_books(const struct fsc_stack_source *s, struct fsc_summary *sum);
 
 #endif

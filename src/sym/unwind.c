@@ -1,8 +1,8 @@
 /* Unwinding with libdwfl: it is told which file lies where (spaces.c), reads memory out of the
  * sample's copy of the stack, and finds the callers. All samples of a call are worked on in one
  * child process (contain.c), grouped by process, so that the files of each are opened once. The
- * answer comes back as numbers: for each sample its place, whether it is whole, how many addresses
- * there are, and these. */
+ * answer comes back as numbers: for each sample whether it is whole (1) or cut (2), how many
+ * addresses there are, and these. */
 #include "sym/unwind.h"
 
 #include <elfutils/libdwfl.h>
@@ -32,6 +32,7 @@ struct unwinder {
 	struct fsc_vec loaded;	/* struct loaded */
 	struct fsc_unwind *job; /* the sample being unwound */
 	bool short_of;		/* memory was asked for that is not in the sample */
+	bool cut;		/* and it is a part of the stack */
 };
 
 /* A file that libdwfl knows of. It may have several executable mappings. */
@@ -76,14 +77,29 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return true;
 }
 
+/* Whether a word was copied: within the sample, and not on a page that could not be read. */
+static bool copied(const struct fsc_unwind_sample *s, Dwarf_Addr addr)
+{
+	uint64_t first = addr / FSC_UNWIND_PAGE - s->sp / FSC_UNWIND_PAGE;
+	uint64_t last = (addr + sizeof(Dwarf_Word) - 1) / FSC_UNWIND_PAGE - s->sp / FSC_UNWIND_PAGE;
+
+	if (addr < s->sp || s->n < sizeof(Dwarf_Word) || addr - s->sp > s->n - sizeof(Dwarf_Word))
+		return false;
+	return (first > 63 || !(s->missing >> first & 1)) &&
+	       (last > 63 || !(s->missing >> last & 1));
+}
+
+/* What lies far from the stack is a wrong register, not a stack that goes on. */
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 {
+	enum { FAR = 64 << 20 };
 	struct unwinder *u = arg;
 	const struct fsc_unwind_sample *s = &u->job->sample;
 
 	(void)dwfl;
-	if (addr < s->sp || s->n < sizeof(*ret) || addr - s->sp > s->n - sizeof(*ret)) {
+	if (!copied(s, addr)) {
 		u->short_of = true;
+		u->cut |= addr >= s->sp && addr - s->sp < FAR;
 		return false;
 	}
 	memcpy(ret, (const char *)s->stack + (addr - s->sp), sizeof(*ret));
@@ -196,7 +212,7 @@ static int add_frame(Dwfl_Frame *frame, void *arg)
 static void take_first(struct fsc_unwind *job)
 {
 	job->n = job->max ? 1 : 0;
-	job->whole = false;
+	job->whole = job->cut = false;
 	if (job->max)
 		job->addrs[0] = job->sample.regs[FSC_UNWIND_PC];
 }
@@ -204,12 +220,13 @@ static void take_first(struct fsc_unwind *job)
 static void unwind(struct unwinder *u, struct fsc_unwind *job)
 {
 	u->job = job;
-	u->short_of = false;
+	u->short_of = u->cut = false;
 	job->n = 0;
 	/* libdwfl takes a return address that cannot be read for none at all. */
 	job->whole = !dwfl_getthread_frames(u->dwfl, 1, add_frame, job) && !u->short_of;
 	if (!job->n)
 		take_first(job);
+	job->cut = u->cut;
 }
 
 static int push(struct fsc_vec *out, uint64_t number, struct fsc_err *err)
@@ -239,7 +256,7 @@ static int run(void *arg, struct fsc_vec *out, struct fsc_err *err)
 		}
 		if (open)
 			unwind(&u, job);
-		rc = push(out, job->whole, err);
+		rc = push(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
 		if (!rc)
 			rc = push(out, job->n, err);
 		for (size_t k = 0; !rc && k < job->n; k++)
@@ -256,15 +273,15 @@ static void take_answers(struct batch *b, const struct fsc_vec *out)
 
 	for (size_t i = 0; i < b->n && end - at >= 2; i++) {
 		struct fsc_unwind *job = b->jobs[i].u;
-		bool whole = at[0];
-		uint64_t n = at[1];
+		uint64_t how = at[0], n = at[1];
 
 		at += 2;
 		if (n > job->max || n > (uint64_t)(end - at))
 			return;
 		memcpy(job->addrs, at, n * sizeof(*at));
 		job->n = n;
-		job->whole = whole;
+		job->whole = how & 1;
+		job->cut = how & 2;
 		at += n;
 	}
 }

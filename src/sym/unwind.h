@@ -18,11 +18,15 @@ enum { FSC_UNWIND_FP = 29, FSC_UNWIND_LR, FSC_UNWIND_SP, FSC_UNWIND_PC, FSC_UNWI
 enum { FSC_UNWIND_FP = 6, FSC_UNWIND_SP, FSC_UNWIND_PC = 16, FSC_UNWIND_REGS };
 #endif
 
+#define FSC_UNWIND_PAGE 4096
+
 struct fsc_unwind_sample {
 	uint64_t regs[FSC_UNWIND_REGS];
 	uint64_t sp;	   /* the address that stack was copied from */
 	const void *stack; /* borrowed */
 	size_t n;	   /* bytes of it */
+	uint64_t
+	    missing; /* bit i: page i of it (0: that of sp, each FSC_UNWIND_PAGE) is not there */
 };
 
 struct fsc_unwind {
@@ -32,6 +36,7 @@ struct fsc_unwind {
 	size_t max;	 /* of addrs */
 	size_t n;	 /* the answer: how many there are, at least one where max is */
 	bool whole;	 /* the answer: the last one is where the thread began */
+	bool cut;	 /* the answer: the stack went on where the copy did not reach */
 };
 
 /* Fills n and addrs of each. It takes a child process, because libdw trusts the files it reads, and

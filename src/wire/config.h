@@ -63,7 +63,7 @@ struct fsc_config {
 	__u32 pairs;		      /* entry and return are probed together */
 	__u32 sample;		      /* one call in so many; 0 or 1: all */
 	__u32 n_strings, string_size; /* of a record */
-	__u32 stack_copy;	      /* bytes of the stack to send with each hit; 0: none */
+	__u32 copy_stacks;	      /* bool: the user stack is sent with each hit */
 	__u32 ring_bytes;	      /* of each ring */
 };
 _Static_assert(sizeof(struct fsc_config) == 136, "wire layout changed");

@@ -39,6 +39,22 @@ teardown() { e2e_teardown; }
 	both_chains 7 4
 }
 
+# bats test_tags=guest
+@test "--dwarf: short stacks are copied to their end, pages that nobody touched are left out, what lies further is said" {
+	for n in 100 1500 4500 9000 12000; do
+		fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- env -i "$FIXTURES/chains-nofp" wide $n
+		assert_match "a frame of $n bytes" "$(rows type=stack)" '"chain_leaf","chain_wide","main",.*"_start"\]'
+		assert_eq "cut off" 0 "$(summary truncated)"
+	done
+	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- env -i "$FIXTURES/chains-nofp" wide 14000 1
+	assert_match "a frame with holes" "$(rows type=stack)" '"chain_leaf","chain_wide","main",.*"_start"\]'
+	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- env -i "$FIXTURES/chains-nofp" wide 24000
+	assert_match "a frame of 24000 bytes" "$(rows type=stack)" '"truncated":true,"frames":\["chain_leaf","chain_wide"\]'
+	assert_eq "cut off" 1 "$(summary truncated)"
+	fs_ok stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- env -i "$FIXTURES/chains-nofp" wide 24000
+	assert_match "in words" "$(<out)" '; stacks cut off 1'
+}
+
 @test "inlined functions have frames of their own" {
 	fs_stack -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 0 6
 	assert_eq "stacks" 6 "$(stacks 'chain_leaf,chain_inlined[^,]*,chain_x,main')"

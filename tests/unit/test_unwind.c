@@ -142,9 +142,30 @@ static void limits(void **state)
 	assert_string_equal(names(s, &u[0]), "take_sample deep_leaf deep_middle deep_middle ");
 	assert_false(u[0].whole);
 	assert_int_equal(u[1].n, 0);
+	assert_false(u[0].cut);
 	assert_true(u[2].n >= 1 && u[2].n < 6);
 	assert_false(u[2].whole);
+	assert_true(u[2].cut);
 	unwind(s, u, 0);
+}
+
+/* The deepest frames lie on pages that could not be copied, or on others than those. */
+static void holes(void **state)
+{
+	FSC_AUTO(fsc_spaces_freep) struct fsc_spaces *s = NULL;
+	uint64_t addrs[2][200];
+	struct fsc_unwind u[] = {{.pid = getpid(), .addrs = addrs[0], .max = 200},
+				 {.pid = getpid(), .addrs = addrs[1], .max = 200}};
+
+	(void)state;
+	assert_int_equal(fsc_spaces_new(0, &s, NULL), 0);
+	sample_below(7);
+	u[0].sample = u[1].sample = taken;
+	u[0].sample.missing = ~(uint64_t)0 << 1;
+	u[1].sample.missing = ~(uint64_t)0 << (1 + taken.n / FSC_UNWIND_PAGE);
+	unwind(s, u, 2);
+	assert_true(u[0].cut && !u[0].whole && u[0].n < u[1].n);
+	assert_true(u[1].whole && !u[1].cut);
 }
 
 static void nothing_to_go_by(void **state)
@@ -235,6 +256,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(without_frame_pointers),
 	    cmocka_unit_test(limits),
+	    cmocka_unit_test(holes),
 	    cmocka_unit_test(nothing_to_go_by),
 	    cmocka_unit_test(a_process_that_ended),
 	    cmocka_unit_test(damage),
