@@ -214,7 +214,7 @@ static void read_inner(const struct fsc_session *s, uint64_t *total, uint64_t *c
 }
 
 /* CPU time of one call, and its seeming duration, medians over rounds. */
-static struct fsc_cost_ns time_calls(const struct fsc_session *s, void (*fn)(void))
+static struct fsc_cost_ns time_calls(struct fsc_session *s, void (*fn)(void))
 {
 	double outer[ROUNDS], inner[ROUNDS];
 	uint64_t total, count, before, n;
@@ -222,6 +222,7 @@ static struct fsc_cost_ns time_calls(const struct fsc_session *s, void (*fn)(voi
 	for (int r = 0; r < ROUNDS; r++) {
 		uint64_t start;
 
+		fsc_rings_empty_own(s);
 		read_inner(s, &before, &n);
 		start = fsc_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 		for (int i = 0; i < HITS; i++)

@@ -178,7 +178,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.stacks, o->stacks, o->max_stacks);
 	make(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks, o->max_stacks);
 	make(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
-	make(s->skel->maps.rings, o->n_rings, o->n_rings);
+	make(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
 	make(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
 	make(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
 	make(s->skel->maps.ticks, o->mode == FSC_MODE_TRACE && o->sample > 1,

@@ -10,7 +10,13 @@
 #include "engine/session_priv.h"
 #include "func_snoop.skel.h"
 
-enum { MEMORY = 32 << 20, LEAST = 256 << 10, MOST = 8 << 20 };
+enum {
+	MEMORY = 32 << 20,
+	LEAST = 256 << 10,
+	MOST = 8 << 20,
+	COPIES = 64 << 20, /* of stacks, 20 kB each */
+	OWN = 2 << 20,	   /* a round of calibration, whatever a record has */
+};
 
 /* As bpf/rings.bpf.h has it. */
 struct ring_row {
@@ -22,6 +28,8 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s)
 {
 	uint32_t bytes = MOST;
 
+	if (s->opts.copy_stacks)
+		return COPIES;
 	while (bytes > LEAST && (uint64_t)bytes * s->opts.n_rings > MEMORY)
 		bytes /= 2;
 	return bytes;
@@ -34,19 +42,34 @@ static int on_record(void *arg, void *record, size_t size)
 	return s->record_fn(record, size, s->record_arg);
 }
 
-static int add_ring(struct fsc_session *s, uint32_t i, struct fsc_err *err)
+static int on_own_record(void *arg, void *record, size_t size)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_ring", 0, 0, s->cfg.ring_bytes, NULL);
+	(void)arg, (void)record, (void)size;
+	return 0;
+}
+
+/* A ring in place i; a descriptor that the session owns, or negative. */
+static int make_ring(struct fsc_session *s, uint32_t i, uint32_t bytes, struct fsc_err *err)
+{
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_ring", 0, 0, bytes, NULL);
 	int rc;
 
 	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot make a ring buffer of %u bytes",
-				   s->cfg.ring_bytes);
+		return fsc_err_sys(err, errno, "cannot make a ring buffer of %u bytes", bytes);
 	rc = fsc_session_keep(&s->programs, fd, err);
 	if (rc)
 		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &i, &fd, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot put a ring buffer in its place");
+	return fd;
+}
+
+static int add_ring(struct fsc_session *s, uint32_t i, struct fsc_err *err)
+{
+	int fd = make_ring(s, i, s->cfg.ring_bytes, err), rc;
+
+	if (fd < 0)
+		return fd;
 	if (!s->rings) {
 		s->rings = ring_buffer__new(fd, on_record, s, NULL);
 		return s->rings ? 0 : fsc_err_sys(err, errno, "cannot read a ring buffer");
@@ -55,19 +78,46 @@ static int add_ring(struct fsc_session *s, uint32_t i, struct fsc_err *err)
 	return rc ? fsc_err_sys(err, -rc, "cannot read a ring buffer") : 0;
 }
 
+/* What measures the cost of a hit does not take room from the hits of others. */
+static int add_own_ring(struct fsc_session *s, struct fsc_err *err)
+{
+	int fd = make_ring(s, s->opts.n_rings, OWN, err);
+
+	if (fd < 0)
+		return fd;
+	s->own_ring = ring_buffer__new(fd, on_own_record, s, NULL);
+	return s->own_ring ? 0 : fsc_err_sys(err, errno, "cannot read a ring buffer");
+}
+
+static int set_ring(struct fsc_session *s, uint32_t row, uint32_t ring, struct fsc_err *err)
+{
+	struct ring_row r = {.ring = ring};
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot give a function its ring buffer");
+	return 0;
+}
+
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < s->opts.n_rings; i++)
 		rc = add_ring(s, i, err);
-	for (uint32_t row = 0; !rc && s->opts.ring_of && row < s->cfg.calibrate_row; row++) {
-		struct ring_row r = {.ring = s->opts.ring_of[row]};
-
-		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r, BPF_ANY))
-			rc = fsc_err_sys(err, errno, "cannot give a function its ring buffer");
-	}
+	if (rc || !s->opts.n_rings)
+		return rc;
+	rc = add_own_ring(s, err);
+	if (!rc)
+		rc = set_ring(s, s->cfg.calibrate_row, s->opts.n_rings, err);
+	for (uint32_t row = 0; !rc && s->opts.ring_of && row < s->cfg.calibrate_row; row++)
+		rc = set_ring(s, row, s->opts.ring_of[row], err);
 	return rc;
+}
+
+void fsc_rings_empty_own(struct fsc_session *s)
+{
+	if (s->own_ring)
+		ring_buffer__consume(s->own_ring);
 }
 
 int fsc_session_events_fd(const struct fsc_session *s)

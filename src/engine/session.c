@@ -256,6 +256,7 @@ void fsc_session_free(struct fsc_session *s)
 	if (s->slots)
 		munmap((void *)s->slots, s->slots_size);
 	ring_buffer__free(s->rings);
+	ring_buffer__free(s->own_ring);
 	func_snoop_bpf__destroy(s->skel);
 	free(s->unusable);
 	fsc_vec_release(&s->links);

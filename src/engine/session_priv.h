@@ -28,7 +28,8 @@ struct fsc_session {
 	struct fsc_vec programs;   /* int: programs that belong to one place */
 	struct fsc_vec refused;	   /* struct fsc_refused */
 	size_t on_rung[FSC_RUNG_MAX];
-	struct ring_buffer *rings; /* NULL: none */
+	struct ring_buffer *rings;    /* NULL: none */
+	struct ring_buffer *own_ring; /* of calibration */
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
 	uint64_t missed;     /* of links that are gone */
@@ -63,6 +64,8 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
 /* The rings, once the programs are loaded. */
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err);
 uint32_t fsc_rings_bytes(const struct fsc_session *s);
+/* Makes room in the ring of calibration. */
+void fsc_rings_empty_own(struct fsc_session *s);
 
 /* One per class of place: attach_user.c, attach_kernel.c, attach_tracepoint.c. */
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err);
