@@ -350,6 +350,8 @@ static int finish(struct run *r, struct fsc_err *err)
 		rc = fsc_live_summary(r->live, cpu, fsc_watched_all(&r->who), duration, &sum, err);
 	if (!rc && r->plan->view->books)
 		r->plan->view->books(r->plan->state, &sum);
+	if (!rc && r->plan->view->data == FSC_DATA_STACKS && r->sink.out != stdout)
+		fsc_warn_lost(&sum);
 	if (!rc)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
 	if (!rc)

@@ -1,6 +1,10 @@
 /* Looking over resolved targets for what may hurt the traced program. */
 #include "cmd/warn.h"
 
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "engine/features.h"
 
@@ -37,4 +41,22 @@ void fsc_warn_throws(const struct fsc_targets *targets, bool pairs)
 			f->name);
 		return;
 	}
+}
+
+void fsc_warn_lost(const struct fsc_summary *sum)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf names = {0};
+	uint64_t n = 0;
+
+	for (const struct fsc_named *l = sum->lost; l->name; l++) {
+		/* A call that has not returned yet is not lost. */
+		if (!l->n || !strcmp(l->name, "unreturned"))
+			continue;
+		fsc_buf_printf(&names, "%s%s %llu", n ? ", " : "", l->name,
+			       (unsigned long long)l->n);
+		n += l->n;
+	}
+	if (n)
+		fsc_log(FSC_LOG_WARN, "%llu of %llu hits are not in the output: %s",
+			(unsigned long long)n, (unsigned long long)sum->seen, fsc_buf_str(&names));
 }

@@ -1,12 +1,15 @@
-/* What a user should know before probes go on; said on stderr. */
+/* What a user should know before probes go on, or of what came of them; said on stderr. */
 #ifndef FSC_CMD_WARN_H
 #define FSC_CMD_WARN_H
 
+#include "model/profile.h"
 #include "probe/target.h"
 
 /* --fast-uprobes was asked for: forked children may die, or it changes nothing. */
 void fsc_warn_fast(const struct fsc_targets *targets, bool asked);
 /* Return probes on code that throws exceptions. */
 void fsc_warn_throws(const struct fsc_targets *targets, bool pairs);
+/* Hits were lost, and the books are where nobody looks first: in a file. */
+void fsc_warn_lost(const struct fsc_summary *sum);
 
 #endif

@@ -11,7 +11,13 @@
 #include "base/clock.h"
 #include "sym/unwind.h"
 
-enum { BATCH = 512 }; /* copies unwound at once */
+enum {
+	FEW = 64,		/* copies that came since the last look: unwinding can begin */
+	BATCH = 512,		/* copies unwound at once */
+	MANY_BYTES = 256 << 20, /* of copies that wait: they are unwound though more are coming */
+	MOST_BYTES = 512 << 20, /* likewise: more stay in the ring, and fill it */
+	RING = 4096,		/* more copies than the ring holds */
+};
 
 /* A stack by its addresses, and what it weighs. */
 struct counted {
@@ -33,6 +39,7 @@ struct fsc_stack_source {
 	struct fsc_stack_opts opts;
 	struct fsc_vec counted; /* struct counted, of the present report */
 	struct fsc_vec copies;	/* struct copy, not unwound yet */
+	size_t copied;		/* bytes of these */
 	struct fsc_stacks kept; /* of copies that were */
 	uint64_t unknown, all;	/* frames */
 	uint64_t cut;		/* calls whose stack went on */
@@ -232,6 +239,7 @@ static int note_copy(const void *record, size_t size, void *arg)
 	if (!c->stack || !c->unwind.addrs)
 		return -ENOMEM;
 	memcpy(c->stack, rec->stack, rec->size);
+	s->copied += rec->size;
 	for (size_t i = 0; i < FSC_UNWIND_REGS; i++)
 		c->unwind.sample.regs[i] = rec->regs[dwarf_regs[i]];
 	c->unwind.pid = (pid_t)rec->pid;
@@ -243,9 +251,9 @@ static int note_copy(const void *record, size_t size, void *arg)
 	return 0;
 }
 
-static int unwind_all(struct fsc_stack_source *s, struct fsc_err *err)
+/* The first n. */
+static int unwind_copies(struct fsc_stack_source *s, size_t n, struct fsc_err *err)
 {
-	size_t n = s->copies.n;
 	FSC_AUTO(fsc_freep) struct fsc_unwind *all = calloc(n ? n : 1, sizeof(*all));
 	int rc;
 
@@ -269,51 +277,93 @@ static void copy_addrs(const struct copy *c, struct fsc_addrs *user)
 	memcpy(user->at, c->unwind.addrs, c->unwind.n * sizeof(user->at[0]));
 }
 
-static int keep_copies(struct fsc_stack_source *s, struct fsc_err *err)
+static int keep_copy(struct building *b, const struct copy *c, struct fsc_err *err)
+{
+	struct fsc_stack stack = {.func = c->row, .calls = 1, .truncated = c->unwind.cut};
+	struct fsc_addrs kernel, user;
+
+	name_process(b->source, (uint32_t)c->unwind.pid, c->comm, &stack);
+	fsc_namer_stack(b->source->namer, c->kernel, true, c->unwind.pid, 0, &kernel);
+	copy_addrs(c, &user);
+	return add_parts(b, &kernel, &user, &stack, err);
+}
+
+/* The first copies, taken off the list. */
+static void drop_copies(struct fsc_stack_source *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct copy *c = FSC_AT(struct copy, &s->copies, i);
+
+		s->copied -= c->unwind.sample.n;
+		free(c->stack);
+		free(c->unwind.addrs);
+	}
+	s->copies.n -= n;
+	memmove(s->copies.data, FSC_AT(struct copy, &s->copies, n),
+		s->copies.n * sizeof(struct copy));
+}
+
+/* Unwinds and keeps a batch of copies. */
+static int keep_batch(struct fsc_stack_source *s, struct fsc_err *err)
 {
 	struct building b = {.source = s, .out = &s->kept, .ids = FSC_VEC_INIT(uint32_t)};
-	struct fsc_addrs kernel, user;
-	int rc = unwind_all(s, err);
+	size_t n = s->copies.n < BATCH ? s->copies.n : BATCH;
+	int rc = unwind_copies(s, n, err);
 
-	for (size_t i = 0; !rc && i < s->copies.n; i++) {
+	for (size_t i = 0; !rc && i < n; i++) {
+		struct fsc_addrs user;
+
 		copy_addrs(FSC_AT(struct copy, &s->copies, i), &user);
 		rc = fsc_namer_want(s->namer, &user, err);
 	}
 	if (!rc)
 		rc = fsc_namer_resolve(s->namer, err);
-	for (size_t i = 0; i < s->copies.n; i++) {
-		struct copy *c = FSC_AT(struct copy, &s->copies, i);
-		struct fsc_stack stack = {.func = c->row, .calls = 1, .truncated = c->unwind.cut};
-
-		if (!rc) {
-			name_process(s, (uint32_t)c->unwind.pid, c->comm, &stack);
-			fsc_namer_stack(s->namer, c->kernel, true, c->unwind.pid, 0, &kernel);
-			copy_addrs(c, &user);
-			rc = add_parts(&b, &kernel, &user, &stack, err);
-		}
-		free(c->stack);
-		free(c->unwind.addrs);
-	}
-	s->copies.n = 0;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = keep_copy(&b, FSC_AT(struct copy, &s->copies, i), err);
+	drop_copies(s, n);
 	fsc_vec_release(&b.ids);
 	return rc;
 }
 
-int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err)
+static int drain(struct fsc_stack_source *s, struct fsc_err *err)
 {
 	int rc = fsc_namer_tick(s->namer, err);
 
-	if (!rc && s->opts.copies)
-		rc = fsc_session_drain(fsc_live_session(s->live), note_copy, s, err);
-	return rc || s->copies.n < BATCH ? rc : keep_copies(s, err);
+	if (rc || !s->opts.copies || s->copied > MOST_BYTES)
+		return rc;
+	return fsc_session_drain(fsc_live_session(s->live), note_copy, s, err);
 }
 
-/* A copy of what is kept: subtracting from nothing. */
+/* Emptying the ring goes before unwinding: while copies come fast they only pile up, until they are
+ * too many. The first batch takes longest, since files are opened and read. */
+int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err)
+{
+	size_t before = s->copies.n;
+	int rc = drain(s, err);
+
+	while (!rc && s->copies.n >= BATCH &&
+	       (s->copies.n < before + FEW || s->copied > MANY_BYTES)) {
+		rc = keep_batch(s, err);
+		before = s->copies.n;
+		if (!rc)
+			rc = drain(s, err);
+	}
+	return rc;
+}
+
+/* A copy of what is kept, everything that waits or is in the ring now included: subtracting from
+ * nothing. */
 static int copy_kept(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err)
 {
 	struct fsc_stacks nothing;
-	int rc = s->copies.n ? keep_copies(s, err) : 0;
+	int rc = 0;
 
+	for (size_t left = s->copies.n + RING; !rc && s->copies.n && left;) {
+		left -= left < BATCH ? left : BATCH;
+		rc = keep_batch(s, err);
+		if (!rc)
+			rc = drain(s, err);
+	}
 	begin(s, &nothing);
 	s->kept.time_ns = nothing.time_ns;
 	if (!rc)

@@ -55,6 +55,19 @@ teardown() { e2e_teardown; }
 	assert_match "in words" "$(<out)" '; stacks cut off 1'
 }
 
+@test "--dwarf: thousands of hits in a moment are kept" {
+	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 3000 0
+	assert_eq stacks 3000 "$(stacks "$LONG")"
+	assert_eq "ring_full" 0 "$(lost ring_full)"
+}
+
+@test "what is lost is said on stderr where the books are in a file" {
+	for format in folded flamegraph; do
+		fs_ok stack -U --max-stacks 1 -f $format -o data "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 30 12
+		assert_match "$format" "$(<err)" 'warning: [0-9]+ of 42 hits are not in the output: stack_collided'
+	done
+}
+
 @test "inlined functions have frames of their own" {
 	fs_stack -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 0 6
 	assert_eq "stacks" 6 "$(stacks 'chain_leaf,chain_inlined[^,]*,chain_x,main')"
