@@ -54,7 +54,7 @@ static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err 
 	int rc = 0;
 
 	s->calls.formats = s->tracing.formats;
-	s->calls.returns_nothing = s->tracing.returns_nothing;
+	s->calls.returns = s->tracing.returns;
 	if (s->calls.kernel_stack || s->calls.user_stack || s->tracing.symbols)
 		rc = fsc_namer_new(facts->session, facts->pids, facts->n_pids, false, &s->namer,
 				   err);

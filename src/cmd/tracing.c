@@ -31,7 +31,7 @@ void fsc_tracing_release(struct fsc_tracing *t)
 	free(t->programs);
 	free(t->formats);
 	free(t->ring_of);
-	free(t->returns_nothing);
+	free(t->returns);
 	fsc_types_release(&t->types);
 	*t = (struct fsc_tracing){0};
 }
@@ -219,8 +219,9 @@ static int compile_function(struct compiling *c, const struct fsc_tracespec *spe
 	bool show = !spec->has_format && at != FSC_AT_RETURN && c->sigs[i].found;
 	struct fsc_err ignored = {0};
 
-	c->t->returns_nothing[t->row] =
-	    c->sigs[i].found && c->sigs[i].ret && c->sigs[i].ret->kind == FSC_TYPE_VOID;
+	if (c->sigs[i].found)
+		c->t->returns[t->row] =
+		    (struct fsc_returned){c->sigs[i].ret, c->sigs[i].ret_readable};
 	if (c->sigs[i].found)
 		fsc_params_names(&c->sigs[i], t->site == FSC_SITE_USER, &names);
 	for (int deep = 1; show && deep >= 0; deep--) {
@@ -283,8 +284,8 @@ static int make_rooms(struct fsc_tracing *t, const struct fsc_targets *targets, 
 	t->programs = calloc(t->n_rows + 1, sizeof(*t->programs));
 	t->formats = calloc(t->n_rows + 1, sizeof(*t->formats));
 	t->ring_of = calloc(t->n_rows + 1, sizeof(*t->ring_of));
-	t->returns_nothing = calloc(t->n_rows + 1, sizeof(*t->returns_nothing));
-	if (!t->programs || !t->formats || !t->ring_of || !t->returns_nothing)
+	t->returns = calloc(t->n_rows + 1, sizeof(*t->returns));
+	if (!t->programs || !t->formats || !t->ring_of || !t->returns)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < t->n_rows; i++)
 		t->ring_of[i] = fsc_targets_row(targets, i)->probe % MOST_RINGS;

@@ -6,6 +6,7 @@
 #include "engine/session.h"
 #include "probe/target.h"
 #include "probe/tracespec.h"
+#include "source/calls.h"
 #include "sym/types.h"
 
 struct fsc_tracing {
@@ -18,7 +19,7 @@ struct fsc_tracing {
 	struct fsc_trace_prog *programs; /* per row */
 	struct fsc_format *formats;	 /* per row */
 	uint32_t *ring_of;		 /* per row */
-	bool *returns_nothing;		 /* per row, where types are known */
+	struct fsc_returned *returns;	 /* per row, where types are known */
 	bool symbols;			 /* an address is shown as a symbol */
 	struct fsc_types types;		 /* what formats point to */
 };

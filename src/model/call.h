@@ -20,6 +20,15 @@ struct fsc_call_value {
 	bool unreadable;
 };
 
+/* What is known of a return value. */
+enum fsc_ret_as {
+	FSC_RET_PLAIN,	    /* nothing: a register */
+	FSC_RET_SIGNED,	    /* a number; ret is widened, as it is below */
+	FSC_RET_UNSIGNED,   /* a number, or an address */
+	FSC_RET_NAMED,	    /* its text says more than the number: enums, bool, char */
+	FSC_RET_UNREADABLE, /* it is in no register that is read: floating point, structs */
+};
+
 struct fsc_call {
 	const struct fsc_func *func;
 	const struct fsc_format *format;
@@ -32,6 +41,8 @@ struct fsc_call {
 	bool slow; /* shown because it took so long; its arguments as numbers: */
 	uint64_t args[FSC_TRACE_ARGS];
 	uint64_t ret, duration_ns;
+	enum fsc_ret_as ret_as;
+	const char *ret_text; /* by its type; NULL where nothing is known of it */
 	struct fsc_call_value values[FSC_TRACE_VALUES];
 	const char *const *kernel_stack, *const *user_stack; /* the innermost frame first */
 	size_t n_kernel, n_user;

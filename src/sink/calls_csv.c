@@ -20,6 +20,16 @@ static void message(const struct fsc_call *c, struct fsc_buf *b)
 	fsc_buf_release(&text);
 }
 
+static void ret(const struct fsc_call *c, struct fsc_buf *b)
+{
+	if (c->ret_as == FSC_RET_NAMED)
+		fsc_fmt_csv(b, c->ret_text);
+	else if (c->ret_as == FSC_RET_UNSIGNED)
+		fsc_buf_printf(b, "%llu", (unsigned long long)c->ret);
+	else if (c->ret_as != FSC_RET_UNREADABLE)
+		fsc_buf_printf(b, "%lld", (long long)c->ret);
+}
+
 void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
 {
 	if (!s->begun)
@@ -34,7 +44,7 @@ void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *
 	field(b, fsc_call_event_name(c->event));
 	message(c, b);
 	if (c->has_ret)
-		fsc_buf_printf(b, "%lld", (long long)c->ret);
+		ret(c, b);
 	fsc_buf_putc(b, ',');
 	if (c->has_duration)
 		fsc_buf_printf(b, "%llu", (unsigned long long)c->duration_ns);

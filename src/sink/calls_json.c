@@ -95,6 +95,18 @@ static void add_stack(struct fsc_buf *b, const char *key, const char *const *fra
 	fsc_buf_putc(b, ']');
 }
 
+static void add_return(const struct fsc_call *c, struct fsc_buf *b)
+{
+	if (c->ret_as == FSC_RET_UNREADABLE)
+		fsc_buf_puts(b, ",\"ret\":null");
+	else if (c->ret_as == FSC_RET_NAMED)
+		add_string(b, "ret", c->ret_text);
+	else if (c->ret_as == FSC_RET_UNSIGNED)
+		add_number(b, "ret", c->ret);
+	else
+		fsc_buf_printf(b, ",\"ret\":%lld", (long long)c->ret);
+}
+
 void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
 {
 	(void)s;
@@ -114,7 +126,7 @@ void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	add_args(c, b);
 	add_message(c, b);
 	if (c->has_ret)
-		fsc_buf_printf(b, ",\"ret\":%lld", (long long)c->ret);
+		add_return(c, b);
 	if (c->has_duration)
 		add_number(b, "duration_ns", c->duration_ns);
 	if (c->slow) { /* one behind the other in memory */

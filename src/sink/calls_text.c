@@ -31,11 +31,18 @@ static void add_return(const struct fsc_call *c, struct fsc_buf *b)
 
 	if (c->event == FSC_CALL_RETURN && c->format && c->format->custom)
 		return;
-	/* Small numbers either side of 0 are numbers, what is large is an address. */
-	if (c->has_ret && ret >= -4096 && ret <= INT32_MAX)
+	/* Of what nothing is known, small numbers either side of 0 are numbers, and what is large
+	 * is an address. */
+	if (c->has_ret && c->ret_as == FSC_RET_UNREADABLE) {
+		fsc_buf_puts(b, " = ?");
+	} else if (c->has_ret && c->ret_text) {
+		fsc_buf_puts(b, " = ");
+		fsc_fmt_term(b, c->ret_text);
+	} else if (c->has_ret && ret >= -4096 && ret <= INT32_MAX) {
 		fsc_buf_printf(b, " = %lld", (long long)ret);
-	else if (c->has_ret)
+	} else if (c->has_ret) {
 		fsc_buf_printf(b, " = 0x%llx", (unsigned long long)c->ret);
+	}
 	if (!c->has_duration)
 		return;
 	fsc_buf_puts(b, "  [");

@@ -31,7 +31,8 @@ struct fsc_call_source {
 	struct fsc_vec open;	/* struct record: entries without return, and in a tree not shown */
 	uint64_t last_ns;	/* of the last one shown */
 	uint64_t late;
-	struct fsc_buf text;   /* values as text, each ended by a zero byte */
+	struct fsc_buf text; /* values as text, each ended by a zero byte */
+	struct fsc_buf ret_text;
 	struct fsc_vec frames; /* const char * */
 };
 
@@ -50,6 +51,7 @@ void fsc_call_source_free(struct fsc_call_source *s)
 	release_records(&s->open);
 	fsc_vec_release(&s->frames);
 	fsc_buf_release(&s->text);
+	fsc_buf_release(&s->ret_text);
 	free(s);
 }
 
@@ -228,6 +230,33 @@ static int name_values(struct fsc_call_source *s, struct fsc_call *c, struct fsc
 	return 0;
 }
 
+/* A return value by its type, cut to its size. */
+static int name_return(struct fsc_call_source *s, uint32_t row, struct fsc_call *c,
+		       struct fsc_err *err)
+{
+	const struct fsc_returned *r = s->opts.returns ? &s->opts.returns[row] : NULL;
+	const struct fsc_type *t = r ? r->type : NULL;
+
+	if (!t || !c->has_ret)
+		return 0;
+	c->has_ret = t->kind != FSC_TYPE_VOID;
+	if (!r->readable) {
+		c->ret_as = FSC_RET_UNREADABLE;
+		return 0;
+	}
+	fsc_buf_clear(&s->ret_text);
+	fsc_type_format_value(&s->ret_text, t, c->ret);
+	if (fsc_buf_failed(&s->ret_text))
+		return fsc_err_nomem(err);
+	c->ret_text = fsc_buf_str(&s->ret_text);
+	c->ret = fsc_type_number(t, c->ret);
+	if (t->kind == FSC_TYPE_ENUM || t->is_bool || t->is_char)
+		c->ret_as = FSC_RET_NAMED;
+	else
+		c->ret_as = t->is_signed ? FSC_RET_SIGNED : FSC_RET_UNSIGNED;
+	return 0;
+}
+
 static int show(struct showing *w, const struct record *r, uint32_t depth, struct fsc_err *err)
 {
 	struct fsc_call_source *s = w->s;
@@ -246,13 +275,13 @@ static int show(struct showing *w, const struct record *r, uint32_t depth, struc
 	rc = fsc_call_decode(rec, r->size, &funcs[rec->row], format, &c, err);
 	if (!rc)
 		rc = name_values(s, &c, err);
+	if (!rc)
+		rc = name_return(s, rec->row, &c, err);
 	if (!rc && (s->opts.kernel_stack || s->opts.user_stack))
 		rc = name_stacks(s, rec, &c, err);
 	if (rc)
 		return rc;
 	c.depth = depth;
-	if (s->opts.returns_nothing && s->opts.returns_nothing[rec->row])
-		c.has_ret = false;
 	c.time_ns += s->to_wall;
 	return w->fn(&c, w->arg, err);
 }

@@ -7,6 +7,7 @@
 #include "model/call.h"
 #include "source/live.h"
 #include "source/namer.h"
+#include "sym/types.h"
 
 struct fsc_call_source;
 
@@ -16,10 +17,16 @@ enum fsc_call_shape {
 	FSC_CALLS_TREE, /* each when it happens, with its depth; a call without calls inside once */
 };
 
+/* What a function returns. */
+struct fsc_returned {
+	const struct fsc_type *type; /* NULL: not known */
+	bool readable;		     /* in the register that is read */
+};
+
 struct fsc_call_opts {
 	enum fsc_call_shape shape;
-	const struct fsc_format *formats; /* per row; NULL: none */
-	const bool *returns_nothing;	  /* per row; NULL: not known */
+	const struct fsc_format *formats;   /* per row; NULL: none */
+	const struct fsc_returned *returns; /* per row; NULL: nothing is known */
 	bool kernel_stack, user_stack;
 	bool own_frame; /* a return's stack begins with the function that returned */
 };

@@ -313,6 +313,12 @@ void fsc_type_format_value(struct fsc_buf *b, const struct fsc_type *type, uint6
 		fsc_buf_printf(b, "0x%llx", (unsigned long long)value);
 }
 
+uint64_t fsc_type_number(const struct fsc_type *type, uint64_t value)
+{
+	return type->size < sizeof(value) ? widen(value, (unsigned)type->size * 8, type->is_signed)
+					  : value;
+}
+
 /* Numbers that only the kernel uses, between its functions. */
 static const struct {
 	int code;

@@ -58,6 +58,32 @@ teardown() { e2e_teardown; }
 	no_control_bytes out
 }
 
+@test "types: what is returned, too: signs, sizes, names; what is in no register that is read is ?" {
+	local probes=() name
+	for name in paint permit letter wide narrow tiny yes half; do probes+=("$FIXTURES/enums:$name"); done
+	fs_ok trace --ret "${probes[@]}" -- "$FIXTURES/enums"
+	assert_match enum "$(<out)" 'colour=GREEN shade=0 = GREEN  \['
+	assert_match int "$(<out)" 'rights=READ = -1  \['
+	assert_match char "$(<out)" "= 'a'  \\["
+	assert_match uint64_t "$(<out)" 'h=65535 = 18446744073709551615  \['
+	assert_match short "$(<out)" 'narrow +n=-3 = -3  \['
+	assert_match "signed char" "$(<out)" 'tiny +n=-3 = -3  \['
+	assert_match bool "$(<out)" 'yes +n=-3 = true  \['
+	assert_match double "$(<out)" 'half +n=-3 = \?  \['
+	fs_ok trace "${probes[@]/#/r:}" -- "$FIXTURES/enums"
+	assert_match "int at its return" "$(<out)" 'permit +  ?= -1'
+	assert_match "double at its return" "$(<out)" 'half +  ?= \?'
+	fs_trace --ret "${probes[@]}" -- "$FIXTURES/enums"
+	assert_match enum "$(rows function=paint | sed -n 2p)" '"ret":"GREEN",'
+	assert_match int "$(rows function=permit | sed -n 2p)" '"ret":-1,'
+	assert_match uint64_t "$(rows function=wide)" '"ret":18446744073709551615,'
+	assert_match short "$(rows function=narrow)" '"ret":-3,'
+	assert_match double "$(rows function=half)" '"ret":null,'
+	fs_ok trace -f csv --ret "${probes[@]}" -- "$FIXTURES/enums"
+	assert_match csv "$(grep ,wide, out)" ',18446744073709551615,[0-9]+$'
+	assert_match csv "$(grep ,half, out)" ',,[0-9]+$'
+}
+
 @test "types: structs one level deep, strings, members by name" {
 	fs_ok trace "$FIXTURES/structs:plot" -- "$FIXTURES/structs" 2
 	assert_match pointer "$(sed -n 3p out)" 'p=.*x ?= ?1.*y ?= ?-1'
