@@ -118,31 +118,71 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 	return f;
 }
 
+/* Exchanges two calls, word by word: there is no room on the stack for a whole one. */
+static __always_inline void call_swap(struct fsc_frame_open *a, struct fsc_frame_open *b)
+{
+	volatile __u64 *x = (void *)a, *y = (void *)b;
+
+#pragma unroll
+	for (int i = 0; i < sizeof(*a) / sizeof(__u64); i++) {
+		__u64 word = x[i];
+
+		x[i] = y[i];
+		y[i] = word;
+	}
+}
+
+/* In a trace one function may have several rows, whose returns come in the order of their entries:
+ * those that lie above the one that returns, at the same place, stay. It is put on top of them. */
+static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
+							 struct fsc_frame_open *f, __u32 depth)
+{
+	struct fsc_frame_open *above;
+
+	for (int i = 0; i < FSC_SAME_PLACE; i++) {
+		if (depth >= t->depth)
+			break;
+		above = &t->frames[depth & (FSC_FRAMES - 1)];
+		if (above->id != f->id)
+			break;
+		call_swap(f, above);
+		f = above;
+		depth++;
+	}
+	t->depth = depth - 1;
+	return f;
+}
+
 /* The call that returns, taken off with everything above it; NULL if it never began. What it points
  * to stays readable until the thread's next call. A call that ends by a jump to another function
  * leaves that one at the same place of the stack, so the row must be right, too. */
 static __always_inline struct fsc_frame_open *call_close(struct fsc_thread *t, const struct call *c)
 {
+	struct fsc_frame_open *f = NULL;
 	__u64 id = call_id(t, c);
 	__u32 depth = t->depth;
 
 	for (int i = 0; i < FSC_FRAMES; i++) {
-		struct fsc_frame_open *f;
+		struct fsc_frame_open *at;
 
 		if (!depth)
 			break;
-		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
-		if (f->id == id && f->row == c->row) {
-			t->depth = depth - 1;
-			return f;
+		at = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
+		if (at->id == id && at->row == c->row) {
+			f = at;
+			break;
 		}
-		if (f->id > id && same_stack(f->id, id))
+		if (at->id > id && same_stack(at->id, id))
 			break;
 		depth--;
 	}
-	if (!c->perhaps)
+	if (f && cfg.mode == FSC_MODE_TRACE)
+		return call_raise(t, f, depth);
+	if (f)
+		t->depth = depth - 1;
+	else if (!c->perhaps)
 		lose(FSC_LOSS_UNMATCHED);
-	return NULL;
+	return f;
 }
 
 /* The call inside which the one just closed was made, NULL if there is none. */

@@ -194,6 +194,7 @@ static __always_inline int trace_entry(const struct call *c)
 	for (int i = 0; i < FSC_TRACE_ARGS; i++)
 		f->args[i] = e.args[i];
 	f->start = bpf_ktime_get_ns();
+	e.duration_ns = f->id;
 	if (!waits(e.prog))
 		send_values(c, &e, FSC_CALL_ENTRY, f->start);
 	return 0;

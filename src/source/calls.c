@@ -293,13 +293,33 @@ static bool same_call(const struct record *a, const struct fsc_rec_call *b)
 	return a->call->tid == b->tid && a->call->row == b->row && a->call->entry_ns == b->entry_ns;
 }
 
-/* How many calls a thread is in. */
-static uint32_t depth_of(const struct fsc_call_source *s, uint32_t tid)
+/* Whether two entries are one call, of which several probes tell: the same function at the same
+ * place of the stack. (A function that another one jumped to is at the same place, too.) */
+static bool same_entry(const struct fsc_call_source *s, const struct fsc_rec_call *a,
+		       const struct fsc_rec_call *b)
 {
+	size_t n;
+	const struct fsc_func *funcs = fsc_live_funcs(s->live, &n);
+
+	return a->tid == b->tid && a->duration_ns == b->duration_ns && a->row < n && b->row < n &&
+	       !strcmp(funcs[a->row].name, funcs[b->row].name) &&
+	       !strcmp(funcs[a->row].binary, funcs[b->row].binary);
+}
+
+/* In how many calls the one at place `at` of the open ones is. */
+static uint32_t depth_of(const struct fsc_call_source *s, size_t at)
+{
+	const struct fsc_rec_call *call = FSC_AT(struct record, &s->open, at)->call, *outer = NULL;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < s->open.n; i++)
-		n += FSC_AT(struct record, &s->open, i)->call->tid == tid;
+	for (size_t i = 0; i < at; i++) {
+		const struct fsc_rec_call *c = FSC_AT(struct record, &s->open, i)->call;
+
+		if (c->tid != call->tid || same_entry(s, c, call))
+			continue;
+		n += !outer || !same_entry(s, c, outer);
+		outer = c;
+	}
 	return n;
 }
 
@@ -315,21 +335,26 @@ static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
 
 /* In a tree: the thread's innermost call is not shown until something happens inside it. SHOWN: it
  * was. */
-static int show_opener(struct showing *w, uint32_t tid, struct fsc_err *err)
+static int show_opener(struct showing *w, const struct fsc_rec_call *entry, struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
+	const struct fsc_rec_call *opener = NULL;
+	int rc = 0;
 
-	for (size_t i = open->n; i-- > 0;) {
+	for (size_t i = open->n; !opener && i-- > 0;)
+		if (FSC_AT(struct record, open, i)->call->tid == entry->tid)
+			opener = FSC_AT(struct record, open, i)->call;
+	if (!opener || same_entry(w->s, opener, entry))
+		return 0;
+	for (size_t i = 0; !rc && i < open->n; i++) {
 		struct record *r = FSC_AT(struct record, open, i);
 
-		if (r->call->tid != tid)
+		if (r->call->flags & SHOWN || !same_entry(w->s, r->call, opener))
 			continue;
-		if (r->call->flags & SHOWN)
-			return 0;
 		r->call->flags |= SHOWN;
-		return show(w, r, depth_of(w->s, tid) - 1, err);
+		rc = show(w, r, depth_of(w->s, i), err);
 	}
-	return 0;
+	return rc;
 }
 
 static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
@@ -338,7 +363,7 @@ static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
 	int rc = 0;
 
 	if (w->s->opts.shape == FSC_CALLS_TREE)
-		rc = show_opener(w, r->call->tid, err);
+		rc = show_opener(w, r->call, err);
 	slot = rc ? NULL : fsc_vec_push(&w->s->open);
 	if (!rc && !slot)
 		return fsc_err_nomem(err);
@@ -349,11 +374,50 @@ static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
 	return rc;
 }
 
-/* Calls deeper in the thread than the one that returns never will: they are shown as they are. */
+static uint32_t shown_depth(const struct showing *w, size_t at)
+{
+	return w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, at) : 0;
+}
+
+static void close_call(struct fsc_vec *open, size_t at)
+{
+	struct record *r = FSC_AT(struct record, open, at);
+
+	free(r->call);
+	memmove(r, r + 1, (open->n - at - 1) * sizeof(*r));
+	open->n--;
+}
+
+/* Calls deeper in the thread than the one that returns never will: they are shown as they are, the
+ * outer ones first. */
+static int show_left(struct showing *w, size_t at, struct fsc_err *err)
+{
+	struct fsc_vec *open = &w->s->open;
+	const struct fsc_rec_call *entry = FSC_AT(struct record, open, at)->call;
+	int rc = 0;
+
+	for (size_t k = at + 1; !rc && k < open->n; k++) {
+		struct record *inner = FSC_AT(struct record, open, k);
+
+		if (inner->call->tid == entry->tid && !same_entry(w->s, inner->call, entry) &&
+		    !(inner->call->flags & SHOWN))
+			rc = show(w, inner, shown_depth(w, k), err);
+	}
+	for (size_t k = open->n; k-- > at + 1;) {
+		const struct fsc_rec_call *inner = FSC_AT(struct record, open, k)->call;
+
+		if (inner->tid == entry->tid && !same_entry(w->s, inner, entry))
+			close_call(open, k);
+	}
+	return rc;
+}
+
 static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
 	size_t i = open->n, last = open->n;
+	struct record *entry;
+	uint32_t depth;
 	int rc;
 
 	while (i-- > 0)
@@ -361,32 +425,18 @@ static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
 			break;
 	if (i >= last)
 		return 0; /* the entry was lost, and counted */
-	for (size_t k = i + 1; k < open->n;) {
-		struct record *inner = FSC_AT(struct record, open, k);
-
-		if (inner->call->tid != r->call->tid) {
-			k++;
-			continue;
-		}
-		rc = inner->call->flags & SHOWN ? 0 : show(w, inner, 0, err);
-		free(inner->call);
-		memmove(inner, inner + 1, (open->n - k - 1) * sizeof(*inner));
-		open->n--;
-		if (rc)
-			return rc;
+	rc = show_left(w, i, err);
+	if (rc)
+		return rc;
+	entry = FSC_AT(struct record, open, i);
+	depth = shown_depth(w, i);
+	if (entry->call->flags & SHOWN) {
+		rc = show(w, r, depth, err);
+	} else {
+		join(entry->call, r->call);
+		rc = show(w, entry, depth, err);
 	}
-	{
-		struct record *entry = FSC_AT(struct record, open, i), whole = *entry;
-		bool shown = whole.call->flags & SHOWN;
-		uint32_t depth =
-		    w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, r->call->tid) - 1 : 0;
-
-		memmove(entry, entry + 1, (open->n - i - 1) * sizeof(*entry));
-		open->n--;
-		join(whole.call, r->call);
-		rc = shown ? show(w, r, depth, err) : show(w, &whole, depth, err);
-		free(whole.call);
-	}
+	close_call(open, i);
 	return rc;
 }
 
@@ -420,7 +470,7 @@ static int show_open(struct showing *w, struct fsc_err *err)
 		struct record *r = FSC_AT(struct record, &w->s->open, i);
 
 		if (!(r->call->flags & SHOWN))
-			rc = show(w, r, 0, err);
+			rc = show(w, r, shown_depth(w, i), err);
 	}
 	return rc;
 }

@@ -35,6 +35,8 @@ struct fsc_off {
 };
 
 #define FSC_FRAMES 64
+/* Rows of one function that a trace keeps apart. */
+#define FSC_SAME_PLACE 8
 
 /* A call that has begun. */
 struct fsc_frame_open {

@@ -117,7 +117,9 @@ enum fsc_call_event { FSC_CALL_ENTRY, FSC_CALL_RETURN, FSC_CALL_BOTH };
 
 /* One call. The texts follow, n_strings of the run's programs, string_size bytes each. */
 struct fsc_rec_call {
-	__u64 time_ns, entry_ns, duration_ns, ret, ip;
+	__u64 time_ns, entry_ns;
+	__u64 duration_ns; /* of an entry whose return will come: where the stack was */
+	__u64 ret, ip;
 	__u64 args[FSC_TRACE_ARGS];
 	__u32 row, prog, depth;
 	__u32 pid, tid, cpu, uid, gid;

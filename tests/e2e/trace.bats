@@ -61,6 +61,21 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
+@test "--ret: several probes on one function, each joined with its return" {
+	for via in $(ways); do
+		fs_trace --via "$via" --ret "$FIXTURES/nest:nest_dive \"A %d\", d" "$FIXTURES/nest:nest_div* \"B %d\", d" \
+			"$FIXTURES/nest:nest_dive \"C %d\", d" -- "$FIXTURES/nest" deep 2
+		assert_eq calls 9 "$(rows type=call event=call | wc -l)"
+		assert_eq messages "$(printf '%s\n' {A,B,C}' '{0,1,2})" "$(messages | sort)"
+		assert_eq "what C 2 returns" 2 "$(rows type=call | grep '"C 2"' | grep -o '"ret":[0-9]*' | cut -d: -f2)"
+		assert_eq unmatched 0 "$(summary unmatched_returns)"
+	done
+	measure trace --tree "$FIXTURES/nest:nest_dive \"A %d\", d" "$FIXTURES/nest:nest_dive \"B %d\", d" -- "$FIXTURES/nest" deep 2
+	assert_eq "innermost" 2 "$(rows type=call event=call depth=2 | wc -l)"
+	assert_eq "returns of the outermost" 2 "$(rows type=call event=return | grep -vc '"depth"')"
+}
+
 @test "--ret: durations agree with the fixture's own" {
 	fs_trace --ret "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 1000 10
 	sum=0
