@@ -323,6 +323,20 @@ static uint32_t depth_of(const struct fsc_call_source *s, size_t at)
 	return n;
 }
 
+static uint32_t shown_depth(const struct showing *w, size_t at)
+{
+	return w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, at) : 0;
+}
+
+static void close_call(struct fsc_vec *open, size_t at)
+{
+	struct record *r = FSC_AT(struct record, open, at);
+
+	free(r->call);
+	memmove(r, r + 1, (open->n - at - 1) * sizeof(*r));
+	open->n--;
+}
+
 /* What a return adds to the record of its entry. */
 static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
 {
@@ -357,12 +371,42 @@ static int show_opener(struct showing *w, const struct fsc_rec_call *entry, stru
 	return rc;
 }
 
+/* Whether an open call is over when another one of its thread begins, as bpf/calls.bpf.h has it: it
+ * lies deeper on the same stack, or is the same function at the same place. */
+static bool is_over(const struct fsc_rec_call *c, const struct fsc_rec_call *entry)
+{
+	uint64_t at = c->duration_ns, now = entry->duration_ns;
+	bool other_stack = now >> 63 && (at ^ now) >> 14;
+
+	if (c->tid != entry->tid || other_stack)
+		return false;
+	return at < now || (at == now && c->row == entry->row);
+}
+
+/* Calls that were left by longjmp() or an exception are known to be when the thread goes on. */
+static int show_over(struct showing *w, const struct fsc_rec_call *entry, struct fsc_err *err)
+{
+	struct fsc_vec *open = &w->s->open;
+	int rc = 0;
+
+	for (size_t k = 0; !rc && k < open->n; k++) {
+		const struct record *r = FSC_AT(struct record, open, k);
+
+		if (is_over(r->call, entry) && !(r->call->flags & SHOWN))
+			rc = show(w, r, shown_depth(w, k), err);
+	}
+	for (size_t k = open->n; k-- > 0;)
+		if (is_over(FSC_AT(struct record, open, k)->call, entry))
+			close_call(open, k);
+	return rc;
+}
+
 static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
 {
 	struct record *slot;
-	int rc = 0;
+	int rc = show_over(w, r->call, err);
 
-	if (w->s->opts.shape == FSC_CALLS_TREE)
+	if (!rc && w->s->opts.shape == FSC_CALLS_TREE)
 		rc = show_opener(w, r->call, err);
 	slot = rc ? NULL : fsc_vec_push(&w->s->open);
 	if (!rc && !slot)
@@ -372,20 +416,6 @@ static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
 		r->call = NULL; /* handed over */
 	}
 	return rc;
-}
-
-static uint32_t shown_depth(const struct showing *w, size_t at)
-{
-	return w->s->opts.shape == FSC_CALLS_TREE ? depth_of(w->s, at) : 0;
-}
-
-static void close_call(struct fsc_vec *open, size_t at)
-{
-	struct record *r = FSC_AT(struct record, open, at);
-
-	free(r->call);
-	memmove(r, r + 1, (open->n - at - 1) * sizeof(*r));
-	open->n--;
 }
 
 /* Calls deeper in the thread than the one that returns never will: they are shown as they are, the

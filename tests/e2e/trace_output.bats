@@ -38,6 +38,15 @@ teardown() { e2e_teardown; }
 	assert_match durations "$(<data)" '[0-9.]+ ?(ns|us|ms|s)'
 }
 
+@test "--tree: calls that are left by an exception or longjmp() keep their depth, and end there" {
+	measure trace --tree "$FIXTURES/throws:throw_*" -- "$FIXTURES/throws" 3 2
+	assert_eq "depths of throw_outer" "" "$(values depth function=throw_outer)"
+	assert_eq "depths of throw_middle" "1 1 1 1" "$(values depth function=throw_middle | xargs)"
+	assert_eq "depths of throw_leaf" "2 2 2" "$(values depth function=throw_leaf | xargs)"
+	measure trace --tree "$FIXTURES/jumps:jump_*" -- "$FIXTURES/jumps" 2 1 1
+	assert_eq "depths of jump_down" "1 2 0 1 0 0 1 0" "$(rows function=jump_down | sed 's/.*"depth":\([0-9]*\).*/\1/;t;s/.*/0/' | xargs)"
+}
+
 @test "types: without a format the arguments have names and values" {
 	fs_trace "$FIXTURES/enums:paint" -- "$FIXTURES/enums"
 	assert_eq calls 4 "$(rows type=call | wc -l)"
