@@ -196,7 +196,8 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_puts(b, "cost: ");
 	fsc_fmt_ns(b, sum->ns_per_hit);
 	fsc_buf_puts(b, " per hit, ");
-	fsc_fmt_ns(b, sum->ns_per_hit * (double)sum->seen);
+	/* What a predicate or --sample left out was hit, too. */
+	fsc_fmt_ns(b, sum->ns_per_hit * (double)(sum->seen + sum->filtered + sum->sampled_out));
 	fsc_buf_puts(b, " in all");
 	if (sum->share_known)
 		fsc_buf_printf(b, ": %.*f%% of the %s's CPU time", sum->percent < 10 ? 2 : 0,

@@ -570,6 +570,24 @@ static void text_books(void **state)
 	    "");
 }
 
+/* Hits that a predicate or --sample left out cost as much. */
+static void cost_of_all(void **state)
+{
+	struct fsc_summary some = good_books;
+	struct written w;
+
+	(void)state;
+	some.filtered = 500000;
+	some.sampled_out = 6;
+	begin(&w, &fsc_sink_csv);
+	write_summary(&w, &some);
+	end(&w, "",
+	    "seen 250003 = kept 250003; missed by the kernel 0; filtered out 500000; sampled out "
+	    "6\n"
+	    "1 function: 1 attached by uprobe.multi, 0 refused\n"
+	    "cost: 16.2 us per hit, 12.2 s in all: 12% of the target's CPU time\n");
+}
+
 static void json_books(void **state)
 {
 	struct written w;
@@ -673,6 +691,7 @@ int main(void)
 	    cmocka_unit_test(csv_all_keys_and_intervals),
 	    cmocka_unit_test(csv_of_hostile_names),
 	    cmocka_unit_test(text_books),
+	    cmocka_unit_test(cost_of_all),
 	    cmocka_unit_test(json_books),
 	    cmocka_unit_test(csv_books_go_aside),
 	    cmocka_unit_test(the_table_of_formats),
