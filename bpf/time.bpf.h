@@ -166,6 +166,18 @@ static __always_inline struct fsc_cost_row *ready_cost(__u32 row)
 
 /* ---- with the start in the session cookie ---- */
 
+/* The cookie has 8 bytes. The start is noted less what probes had cost the thread until then; 50
+ * bits of that, a week either way. Above it, roughly what they had cost, from which what was taken
+ * out of a call is known well enough on average. */
+#define COOKIE_CLOCK 50
+#define COOKIE_UNIT  16 /* 65 us, modulo a second */
+
+static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
+{
+	return sum >> COOKIE_UNIT << COOKIE_CLOCK |
+	       (clock << (64 - COOKIE_CLOCK) >> (64 - COOKIE_CLOCK));
+}
+
 static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 {
 	__u64 *sum;
@@ -178,7 +190,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 		lose(FSC_LOSS_NO_THREAD);
 		return 1;
 	}
-	*cookie = bpf_ktime_get_ns() - *sum;
+	*cookie = cookie_of(bpf_ktime_get_ns() - *sum, *sum);
 	return 0;
 }
 
@@ -190,9 +202,12 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 
 	if (!sum || !cost)
 		return 0;
-	/* The start was noted less what probes had cost until then, so this is not quite raw: where
-	 * that is asked for, the cookie is not used. */
-	t.raw = now - *sum - *cookie;
+	/* The cost inside may be overestimated: the difference has a sign. */
+	t.inside =
+	    ((*sum >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
+	    COOKIE_CLOCK << COOKIE_UNIT;
+	t.raw = ((__s64)((now - *sum - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
+		t.inside;
 	keep_time(row, &t, cost);
 	*sum += cost->outer;
 	return 0;

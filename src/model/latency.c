@@ -225,6 +225,15 @@ bool fsc_latency_at_floor(const struct fsc_latency *l)
 	return l->slot->count && fsc_latency_average(l) < l->floor_ns;
 }
 
+bool fsc_latency_mostly_probes(const struct fsc_latency *l)
+{
+	const struct fsc_slot *s = l->slot;
+
+	/* Where the cost is not known nothing was taken out; ticks are corrected otherwise. */
+	return l->floor_ns > 0 && !l->ticks.ns && s->raw_total > s->total &&
+	       s->raw_total - s->total > s->total;
+}
+
 /* ---- order ---- */
 
 struct order {

@@ -79,6 +79,9 @@ double fsc_slot_stddev(const struct fsc_slot *s);
 uint64_t fsc_slot_min(const struct fsc_slot *s);
 /* Whether the calls are too short to be told from the probes' own cost. */
 bool fsc_latency_at_floor(const struct fsc_latency *l);
+/* Whether more was taken out of the calls than is left: what is left is as uncertain as the probes'
+ * cost then. */
+bool fsc_latency_mostly_probes(const struct fsc_latency *l);
 
 struct fsc_bin {
 	double low, high; /* ns */

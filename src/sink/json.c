@@ -155,6 +155,8 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		add_parts(l, m, b);
 		add_ns(b, "floor_ns", row->floor_ns);
 		fsc_buf_printf(b, ",\"at_floor\":%s", fsc_latency_at_floor(row) ? "true" : "false");
+		fsc_buf_printf(b, ",\"mostly_probes\":%s",
+			       fsc_latency_mostly_probes(row) ? "true" : "false");
 		if (l->parts.recent)
 			add_recent(row, b);
 		add_buckets(row, b);

@@ -184,6 +184,17 @@ static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 		fsc_buf_printf(b, "%.0f", v);
 }
 
+/* What a row is marked with; below the floor it needs no more said. */
+enum mark { MARK_NONE, MARK_FLOOR, MARK_PROBES };
+static const char *const marks[] = {"", " *", " !"};
+
+static enum mark mark_of(const struct fsc_latency *row)
+{
+	if (fsc_latency_at_floor(row))
+		return MARK_FLOOR;
+	return fsc_latency_mostly_probes(row) ? MARK_PROBES : MARK_NONE;
+}
+
 static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	size_t n = sizeof(columns) / sizeof(columns[0]);
@@ -197,8 +208,7 @@ static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, s
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, r);
 
 		fsc_table_keys(&t, l->funcs, l->n_funcs, l->by, &row->key);
-		if (fsc_latency_at_floor(row))
-			fsc_buf_puts(&t.cells, " *");
+		fsc_buf_puts(&t.cells, marks[mark_of(row)]);
 		for (size_t i = 0; i < n; i++) {
 			if (!wanted(&columns[i], s, l))
 				continue;
@@ -210,22 +220,34 @@ static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, s
 	fsc_table_print(&t, s->width, b);
 }
 
-/* What stars mean. The floor differs by the way a function is probed: the greatest is named. */
-static void put_floor(const struct fsc_latencies *l, struct fsc_buf *b)
+/* What the marks mean. The floor differs by the way a function is probed. */
+static void put_marks(const struct fsc_latencies *l, struct fsc_buf *b)
 {
-	double floor = 0;
+	double least = 0, most = 0;
+	bool probes = false;
 
 	for (size_t i = 0; i < l->rows.n; i++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
+		enum mark mark = mark_of(row);
 
-		if (fsc_latency_at_floor(row) && row->floor_ns > floor)
-			floor = row->floor_ns;
+		probes |= mark == MARK_PROBES;
+		if (mark != MARK_FLOOR)
+			continue;
+		least = !most || row->floor_ns < least ? row->floor_ns : least;
+		most = row->floor_ns > most ? row->floor_ns : most;
 	}
-	if (floor <= 0)
-		return;
-	fsc_buf_puts(b, "* at the noise floor: shorter than the ");
-	fsc_fmt_ns(b, floor);
-	fsc_buf_puts(b, " that the probes themselves take\n");
+	if (most > 0) {
+		fsc_buf_puts(b, "* at the noise floor: shorter than the ");
+		fsc_fmt_ns(b, least);
+		if (least < most) {
+			fsc_buf_puts(b, " to ");
+			fsc_fmt_ns(b, most);
+		}
+		fsc_buf_puts(b, " that the probes themselves take\n");
+	}
+	if (probes)
+		fsc_buf_puts(b, "! mostly probes: more was taken out for them than is left, "
+				"so it is uncertain; see --raw\n");
 }
 
 static void put_bins(const struct fsc_sink *s, const struct fsc_vec *bins, struct fsc_buf *b)
@@ -323,7 +345,7 @@ void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 	put_table(s, l, b);
 	if (l->rows.n == 1)
 		put_rest(s, FSC_AT(struct fsc_latency, &l->rows, 0), b);
-	put_floor(l, b);
+	put_marks(l, b);
 	if (l->parts.recent)
 		put_recent(s, l, b);
 	for (size_t i = 0; i < l->rows.n && (s->histograms || l->rows.n == 1); i++)

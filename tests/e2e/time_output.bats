@@ -64,6 +64,16 @@ teardown() { e2e_teardown; }
 	(($(latency min_ns work) <= $(latency floor_ns work))) || fail "an empty function takes longer than nothing: $(<out)"
 }
 
+@test "what is mostly probes is marked: more was taken out than is left" {
+	not_in_guest
+	for kept in cookie storage; do
+		fs_time --calls-in $kept "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 0 20
+		assert_eq "mostly probes, in $kept" true "$(latency mostly_probes nest_dive)"
+		fs_time --calls-in $kept "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 5
+		assert_eq "mostly probes, in $kept" false "$(latency mostly_probes timed_call)"
+	done
+}
+
 @test "intervals: together they are the whole" {
 	not_in_guest
 	fs_time -i 0.02 "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" spin 500 200

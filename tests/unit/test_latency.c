@@ -253,6 +253,22 @@ static void shorter_than_the_probes(void **state)
 	free(s);
 }
 
+static void mostly_probes(void **state)
+{
+	struct fsc_slot s = {.count = 2, .total = 200, .raw_total = 401};
+	struct fsc_latency l = {.slot = &s, .floor_ns = 10};
+
+	(void)state;
+	assert_true(fsc_latency_mostly_probes(&l));
+	s.raw_total = 400;
+	assert_false(fsc_latency_mostly_probes(&l));
+	s.raw_total = 100; /* the cost was overestimated */
+	assert_false(fsc_latency_mostly_probes(&l));
+	s.raw_total = 401;
+	l.floor_ns = 0;
+	assert_false(fsc_latency_mostly_probes(&l)); /* nothing was taken out */
+}
+
 /* ---- bins ---- */
 
 static uint64_t sum_bins(const struct fsc_vec *bins)
@@ -387,6 +403,7 @@ int main(void)
 	    cmocka_unit_test(deviations),
 	    cmocka_unit_test(deviations_of_long_calls),
 	    cmocka_unit_test(shorter_than_the_probes),
+	    cmocka_unit_test(mostly_probes),
 	    cmocka_unit_test(doubling_bins),
 	    cmocka_unit_test(doubling_bins_of_nothing_and_of_the_longest),
 	    cmocka_unit_test(equal_bins),

@@ -161,6 +161,33 @@ static void text_wide(void **state)
 		"  29.0 ns  29.0 ns  13.9 ns\n" STAR);
 }
 
+/* Floors differ by row: the range is named. What is above its floor, but mostly probes, says so. */
+static void text_marks(void **state)
+{
+	static const uint64_t v[] = {1000, 1100};
+	struct fsc_latencies l = two_lines();
+	struct fsc_latency *r = add(&l, 0, v, 2);
+	struct written w;
+
+	(void)state;
+	r->floor_ns = 2000;
+	r->slot->raw_total = 9000;
+	r = add(&l, 0, v, 2);
+	r->slot->raw_total = 9000;
+	begin(&w, &fsc_sink_text);
+	write_latency(&w, l);
+	end(&w,
+	    "FUNCTION               CALLS    TOTAL      AVG      P50      P90      P99      MAX\n"
+	    "work                       4  5.05 us  1.26 us  1.01 us  2.03 us  2.03 us  2.03 us\n"
+	    "ns::rest(int, char) *      3  39.0 ns  13.0 ns  5.00 ns  29.0 ns  29.0 ns  29.0 ns\n"
+	    "work *                     2  2.10 us  1.05 us  1.00 us  1.10 us  1.10 us  1.10 us\n"
+	    "work !                     2  2.10 us  1.05 us  1.00 us  1.10 us  1.10 us  1.10 us\n"
+	    "* at the noise floor: shorter than the 900 ns to 2.00 us that the probes themselves "
+	    "take\n"
+	    "! mostly probes: more was taken out for them than is left, so it is uncertain; see "
+	    "--raw\n");
+}
+
 /* Without MIN, P99.9 and STDDEV, but with all that was asked for. */
 static void text_narrow_with_parts(void **state)
 {
@@ -170,7 +197,8 @@ static void text_narrow_with_parts(void **state)
 	(void)state;
 	begin(&w, &fsc_sink_text);
 	w.sink.unit = FSC_UNIT_US;
-	l.parts = (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
+	l.parts =
+	    (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
 	write_latency(&w, l);
 	end(&w, "times in us\n"
 		"FUNCTION               CALLS  TOTAL   SELF  ON-CPU  OFF-CPU    AVG  RAW-AVG    P50"
@@ -274,12 +302,13 @@ static void json_plain(void **state)
 	    "{\"type\":\"latency\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\","
 	    "\"function\":\"work\",\"count\":4,\"total_ns\":5052,\"min_ns\":1007,\"avg_ns\":1263,"
 	    "\"p50_ns\":1007,\"p90_ns\":2031,\"p99_ns\":2031,\"p999_ns\":2031,\"max_ns\":2031,"
-	    "\"stddev_ns\":512,\"floor_ns\":900,\"at_floor\":false,"
+	    "\"stddev_ns\":512,\"floor_ns\":900,\"at_floor\":false,\"mostly_probes\":false,"
 	    "\"buckets\":[[992,1008,3],[2016,2048,1]]}\n"
 	    "{\"type\":\"latency\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\","
 	    "\"function\":\"ns::rest(int, char)\",\"symbol\":\"_ZN2ns4restEic\",\"count\":3,"
 	    "\"total_ns\":39,\"min_ns\":5,\"avg_ns\":13,\"p50_ns\":5,\"p90_ns\":29,\"p99_ns\":29,"
 	    "\"p999_ns\":29,\"max_ns\":29,\"stddev_ns\":14,\"floor_ns\":900,\"at_floor\":true,"
+	    "\"mostly_probes\":true,"
 	    "\"buckets\":[[5,6,2],[29,30,1]]}\n");
 }
 
@@ -292,7 +321,8 @@ static void json_of_everything(void **state)
 	struct written w;
 
 	(void)state;
-	l.parts = (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
+	l.parts =
+	    (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
 	memcpy(r->key.comm, "a\"b", 4);
 	r->key.pid = 77;
 	r->key.cpu = 3;
@@ -308,7 +338,8 @@ static void json_of_everything(void **state)
 		"\"self_total_ns\":549755813888,\"self_avg_ns\":549755813888,"
 		"\"on_cpu_ns\":879609302221,\"off_cpu_ns\":219902325555,"
 		"\"raw_total_ns\":1099511628776,\"raw_avg_ns\":1099511628776,\"floor_ns\":900,"
-		"\"at_floor\":false,\"buckets\":[[274877906944,1099511627777,1]]}\n");
+		"\"at_floor\":false,\"mostly_probes\":false,\"buckets\":[[274877906944,"
+		"1099511627777,1]]}\n");
 }
 
 static void csv_plain(void **state)
@@ -339,7 +370,7 @@ static void a_line_without_calls(void **state)
 	end(&w, "{\"type\":\"latency\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\","
 		"\"function\":\"work\",\"count\":0,\"total_ns\":0,\"min_ns\":0,\"avg_ns\":0,"
 		"\"p50_ns\":0,\"p90_ns\":0,\"p99_ns\":0,\"p999_ns\":0,\"max_ns\":0,\"stddev_ns\":0,"
-		"\"floor_ns\":0,\"at_floor\":false,\"buckets\":[]}\n");
+		"\"floor_ns\":0,\"at_floor\":false,\"mostly_probes\":false,\"buckets\":[]}\n");
 }
 
 static void timed_books(void **state)
@@ -397,6 +428,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(tables),
 	    cmocka_unit_test(text_wide),
+	    cmocka_unit_test(text_marks),
 	    cmocka_unit_test(text_narrow_with_parts),
 	    cmocka_unit_test(text_histogram_of_a_single_line),
 	    cmocka_unit_test(text_histogram_of_equal_bins),
