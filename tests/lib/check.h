@@ -4,6 +4,7 @@
  *
  *	program [WORD]     only tests whose name has the word in it
  *	CHECK_TAG          stands before the names: which build this is
+ *	CHECK_EMULATED     this is qemu-user
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -76,6 +77,13 @@ check_fail(const char *file, int line, const char *fmt, ...)
 		printf("\n");                                                                      \
 		fflush(stdout);                                                                    \
 		exit(CHECK_SKIPPED);                                                               \
+	} while (0)
+
+/* Not under qemu-user, which has limits of its own. */
+#define NEED_PROCESSOR()                                                                           \
+	do {                                                                                       \
+		if (getenv("CHECK_EMULATED"))                                                      \
+			SKIP("not under emulation");                                               \
 	} while (0)
 
 #define NEED_ROOT()                                                                                \

@@ -352,6 +352,7 @@ static void a_file_of_huge_pages(void)
 	pid_t pid;
 
 	NEED_ROOT();
+	NEED_PROCESSOR();
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("huge", "/mnt", "hugetlbfs", 0, "pagesize=2M"))
 		SKIP("no hugetlbfs here: %s", strerror(errno));

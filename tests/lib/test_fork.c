@@ -379,11 +379,12 @@ static void sockets_go_with_their_process(void)
 
 /* ---- while other threads are busy ---- */
 
-/* The sanitizers' own locks are held for ever in the child of a busy process. */
+/* The locks of a sanitizer, or of an emulator, may be held for ever in the child of a busy process.
+ */
 #ifdef __SANITIZE_ADDRESS__
 #define NEED_PLAIN_BUILD() SKIP("not with a sanitizer")
 #else
-#define NEED_PLAIN_BUILD()
+#define NEED_PLAIN_BUILD() NEED_PROCESSOR()
 #endif
 
 enum { BUSY = 4, FORKS = 60 };

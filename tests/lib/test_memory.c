@@ -428,6 +428,7 @@ static void hugepages_where_there_are_some(void)
 	pid_t pid;
 
 	NEED_ROOT();
+	NEED_PROCESSOR();
 	if (set_hugepages(-1) != 0) /* somebody has some: leave them alone */
 		SKIP("no huge pages to be had");
 	if (set_hugepages(4) == 4) {
