@@ -1,9 +1,9 @@
 /* A function whose probes cost more than the budget is watched in short windows only. Nothing short
  * of taking a probe off saves its cost, and that takes the kernel some ten milliseconds; so a
  * window is closed at the first tick that finds the budget broken, and the next one opened when the
- * CPU time used since would pay for another as dear. What happened in the windows is exact; how
- * often the function was called in all is estimated from the CPU time that the probes left to the
- * target. */
+ * CPU time used since would pay for another as dear. What happened in the windows is exact. How
+ * often the function was called in all is scaled: in the windows the target got the CPU time that
+ * the probes left it, and made so many calls with that. */
 #include "cmd/budget.h"
 
 #include <stdlib.h>
@@ -12,6 +12,10 @@
 #include "base/log.h"
 
 enum { WARN_PERCENT = 5, WARN_AFTER_NS = 100000000 };
+/* How far the cost of a hit in the target may be from what was measured. */
+#define COST_ERROR 0.2
+/* A quotient is given as an estimate where that error changes it by no more than this factor. */
+#define GOOD 1.5
 
 struct row {
 	bool off;
@@ -21,6 +25,9 @@ struct row {
 	double armed_cpu; /* CPU time of closed windows */
 	double spent;	  /* ns that closed windows cost */
 	double last_cost; /* the last one of them */
+	/* For the estimate, windows while the probes were surely on: */
+	uint64_t rate_seen_at, rate_cpu_at; /* where the present one began */
+	double rate_hits, rate_cpu;	    /* in closed ones */
 };
 
 struct fsc_budget {
@@ -106,6 +113,19 @@ static double allowance(const struct fsc_budget *b, double cost, uint64_t cpu_ns
 	return own > 0 ? b->share * own : 0;
 }
 
+/* Adds the present window, as far as it is now. */
+static void note_rate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, double *hits,
+		      double *cpu)
+{
+	const struct row *r = &b->rows[row];
+	uint64_t seen = fsc_session_seen(b->of.session, (uint32_t)row);
+
+	if (cpu_ns <= r->rate_cpu_at)
+		return;
+	*hits += (double)(seen - r->rate_seen_at);
+	*cpu += (double)(cpu_ns - r->rate_cpu_at);
+}
+
 /* Taking the probes off lasts: hits still come, and then none while the kernel waits. */
 static void close_window(struct fsc_budget *b, size_t row)
 {
@@ -113,6 +133,7 @@ static void close_window(struct fsc_budget *b, size_t row)
 	uint64_t cpu_ns = cpu_now(b), hits = window_hits(b, row);
 	double each = charge(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
 
+	note_rate(b, row, cpu_ns, &r->rate_hits, &r->rate_cpu);
 	fsc_session_pause(b->of.session, (uint32_t)row);
 	r->last_cost = each * (double)window_hits(b, row);
 	r->spent += r->last_cost;
@@ -129,7 +150,8 @@ static int open_window(struct fsc_budget *b, size_t row, struct fsc_err *err)
 	r->off = false;
 	r->seen_at = fsc_session_seen(b->of.session, (uint32_t)row);
 	rc = fsc_session_resume(b->of.session, (uint32_t)row, err);
-	r->cpu_at = cpu_now(b);
+	r->cpu_at = r->rate_cpu_at = cpu_now(b);
+	r->rate_seen_at = fsc_session_seen(b->of.session, (uint32_t)row);
 	return rc;
 }
 
@@ -194,14 +216,33 @@ int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err)
 	return 0;
 }
 
+/* Calls in all: so many per CPU time of the target's own in the windows, times all of that. Where
+ * the probes took nearly everything, the difference is smaller than what is known of their cost:
+ * only the greatest that it can be says something then. */
+static void estimate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, struct fsc_sampled *s)
+{
+	const struct row *r = &b->rows[row];
+	double hits = r->rate_hits, cpu = r->rate_cpu, seen, all, probes, own, error;
+
+	if (!r->off)
+		note_rate(b, row, cpu_ns, &hits, &cpu);
+	seen = (double)fsc_session_seen(b->of.session, (uint32_t)row);
+	all = (double)cpu_ns - total_cost(b, cpu_ns);
+	probes = hits * fsc_live_row_cost(b->of.live, (uint32_t)row);
+	error = probes * COST_ERROR;
+	own = cpu - probes;
+	s->at_least = own - error < (own + error) / GOOD / GOOD;
+	if (s->at_least)
+		own = own + error > error ? own + error : error;
+	s->calls = own > 0 && hits / own * all > seen ? hits / own * all : seen;
+}
+
 void fsc_budget_tell(struct fsc_budget *b)
 {
 	uint64_t cpu_ns = cpu_now(b);
-	double own = (double)cpu_ns - total_cost(b, cpu_ns);
 
 	for (size_t i = 0; i < b->of.n_rows; i++) {
 		const struct row *r = &b->rows[i];
-		double hits = (double)fsc_session_seen(b->of.session, (uint32_t)i);
 		double armed = r->armed_cpu;
 		struct fsc_sampled s = {.windows = r->windows + !r->off};
 
@@ -210,7 +251,7 @@ void fsc_budget_tell(struct fsc_budget *b)
 		if (!r->off)
 			armed += window_cpu(b, i, cpu_ns);
 		s.armed_percent = cpu_ns ? 100 * armed / (double)cpu_ns : 0;
-		s.calls = armed > 0 && armed < own ? hits / armed * own : hits;
+		estimate(b, i, cpu_ns, &s);
 		fsc_live_note_sampled(b->of.live, (uint32_t)i, &s);
 	}
 }

@@ -13,11 +13,12 @@
 #include "wire/config.h"
 
 /* A function that was watched in windows only, to keep within a budget. How often it was called in
- * all is scaled from them: at least so often, as the probes slowed it down meanwhile. */
+ * all is scaled from them by the CPU time that the probes left to the target. */
 struct fsc_sampled {
 	unsigned windows;     /* 0: it was watched all the time */
 	double armed_percent; /* of the target's CPU time */
 	double calls;
+	bool at_least; /* the probes took so much of the windows that calls is a lower bound */
 };
 
 /* A function that was asked for. Strings are borrowed from whoever fills the profile. */

@@ -202,7 +202,8 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_fmt_json(b, sum->funcs[i].name);
 		fsc_buf_printf(b, ",\"windows\":%u,\"armed_percent\":%.3f", s->windows,
 			       s->armed_percent);
-		fsc_buf_printf(b, ",\"estimated_calls\":%.0f,\"estimate\":\"at least\"", s->calls);
+		fsc_buf_printf(b, ",\"estimated_calls\":%.0f,\"estimate\":\"%s\"", s->calls,
+			       s->at_least ? "more than" : "about");
 		fsc_buf_putc(b, '}');
 	}
 	fsc_buf_puts(b, any ? "]" : "");

@@ -169,8 +169,9 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(
 		    b,
 		    " was watched in %u window%s, %.2f%% of the CPU time; its figures are "
-		    "theirs, its calls in all scaled: at least %.0f\n",
-		    s->windows, s->windows == 1 ? "" : "s", s->armed_percent, s->calls);
+		    "theirs, its calls in all estimated: %s %.3g\n",
+		    s->windows, s->windows == 1 ? "" : "s", s->armed_percent,
+		    s->at_least ? "more than" : "about", s->calls);
 	}
 }
 
