@@ -29,6 +29,8 @@
 #define BUDGET_TICK 0.005
 #define VIEW_TICK   0.02
 
+enum { CHILD_MS = 200 }; /* to wait for a command that got the signal that ended us */
+
 struct run {
 	const struct fsc_run_plan *plan;
 	const struct fsc_run_opts *o;
@@ -43,6 +45,7 @@ struct run {
 	double max_overhead; /* percent; 0: none */
 	struct fsc_budget *budget;
 	uint64_t start_ns;
+	bool interrupted; /* a signal ended it */
 };
 
 /* ---- preparation ---- */
@@ -122,6 +125,16 @@ static int open_session(struct run *r, struct fsc_err *err)
 /* ---- running ---- */
 
 static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct run *r = arg;
+
+	(void)n;
+	(void)err;
+	loop->stop = r->interrupted = true;
+	return 0;
+}
+
+static int on_time_up(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)n;
 	(void)arg;
@@ -255,7 +268,7 @@ static int start_timers(struct run *r, struct fsc_err *err)
 	if (r->o->out.interval > 0)
 		rc = fsc_loop_timer(&r->loop, r->o->out.interval, true, on_interval, r, err);
 	if (!rc && r->o->out.duration > 0)
-		rc = fsc_loop_timer(&r->loop, r->o->out.duration, false, on_signal, r, err);
+		rc = fsc_loop_timer(&r->loop, r->o->out.duration, false, on_time_up, r, err);
 	return rc;
 }
 
@@ -356,6 +369,9 @@ static int finish(struct run *r, struct fsc_err *err)
 		rc = fsc_sink_summary(&r->sink, &sum, err);
 	if (!rc)
 		rc = fsc_output_close(r->o->out.output, &r->sink, err);
+	/* Ctrl-C goes to the command, too: it may be about to end. */
+	if (!rc && r->interrupted)
+		rc = fsc_watched_await(&r->who, CHILD_MS, err);
 	fsc_watched_tell_child(&r->who);
 	return rc;
 }

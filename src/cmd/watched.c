@@ -2,6 +2,7 @@
 #include "cmd/watched.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -101,6 +102,15 @@ uint64_t fsc_watched_cpu(struct fsc_watched *w)
 	if (now > w->cpu_last)
 		w->cpu_last = now;
 	return w->cpu_last > w->cpu_start ? w->cpu_last - w->cpu_start : 0;
+}
+
+int fsc_watched_await(struct fsc_watched *w, int ms, struct fsc_err *err)
+{
+	struct pollfd p = {.fd = w->child.pidfd, .events = POLLIN};
+
+	if (!w->command || w->child_ended || poll(&p, 1, ms) <= 0)
+		return 0;
+	return fsc_watched_child_ended(w, err);
 }
 
 void fsc_watched_tell_child(const struct fsc_watched *w)

@@ -37,6 +37,8 @@ uint64_t fsc_watched_cpu(struct fsc_watched *w);
 bool fsc_watched_all(const struct fsc_watched *w);
 /* The command has ended: how is noted. */
 int fsc_watched_child_ended(struct fsc_watched *w, struct fsc_err *err);
+/* Waits so many milliseconds for a command that has not ended yet, and notes it if it does. */
+int fsc_watched_await(struct fsc_watched *w, int ms, struct fsc_err *err);
 /* Says on stderr how the command ended, or that it goes on. */
 void fsc_watched_tell_child(const struct fsc_watched *w);
 

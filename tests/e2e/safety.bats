@@ -132,6 +132,23 @@ all_gone() {
 	eventually test -e ended
 }
 
+@test "Ctrl-C ends the command as well: it is not said to go on" {
+	not_in_guest
+	local child
+	arm_as count "$FIXTURES/calls:work" -- sleep 30
+	child=$(pgrep -P "$FS")
+	kill -INT "$FS"
+	kill -TERM "$child" # as the terminal does, to both
+	join
+	assert_match "how it ended" "$(<err)" "'sleep' was ended by signal 15"
+	refute_match "how it ended" "$(<err)" 'goes on'
+	arm_as count "$FIXTURES/calls:work" -- sleep 30
+	child=$(pgrep -P "$FS")
+	finish
+	assert_match "left alone" "$(<err)" "process $child goes on without probes"
+	kill "$child"
+}
+
 @test "attaching and leaving 20 times under running threads does no harm" {
 	start_runner
 	ask spin
