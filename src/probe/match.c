@@ -85,8 +85,9 @@ static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
 
 int fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
 {
-	/* Compilers move unlikely code out of line under a name of its own; it is no function. */
-	if (!fsc_pattern_exact(&m->pattern) && strstr(s->name, ".cold"))
+	/* Compilers move unlikely code out of line under a name of its own; it is no function, and
+	 * only meant by who says so. Demangled, it has the function's name. */
+	if (strstr(s->name, ".cold") && !strstr(m->pattern.text, ".cold"))
 		return 0;
 	if (fsc_pattern_match(&m->pattern, s->name) || match_version(m, s))
 		return 1;
