@@ -1,6 +1,7 @@
 /* funcscope doctor: what this machine can do, found out by trying, and what is missing otherwise.
  */
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -101,8 +102,11 @@ static void check_settings(struct report *r)
 		"/sys/kernel/btf/vmlinux: the kernel's types, for fentry",
 		"needs CONFIG_DEBUG_INFO_BTF; everything but fentry works without");
 	finding(r, fsc_tracefs_mounted(), "tracefs mounted", "tracepoints and the function list",
-		"not needed: funcscope makes a private mount; for others: mount -t tracefs tracefs "
-		"/sys/kernel/tracing");
+		fsc_privilege_has(CAP_SYS_ADMIN)
+		    ? "not needed: funcscope makes a private mount; for others: mount -t tracefs "
+		      "tracefs /sys/kernel/tracing"
+		    : "with CAP_SYS_ADMIN a private mount would be made; or mount it so that you "
+		      "may read it");
 	read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
 	snprintf(detail, sizeof(detail), "kernel.perf_event_paranoid = %s", line);
 	finding(r, geteuid() == 0 || strcmp(line, "2") <= 0, "perf events", detail,
@@ -120,6 +124,10 @@ static const char *refused_advice(void)
 	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
 		if (c->required && !fsc_privilege_has(c->number))
 			return "a capability is missing (see above): run as root";
+	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
+		if (!fsc_privilege_has(c->number))
+			return "one of the capabilities missing above may be needed: run as root; "
+			       "until then the next rung is used, where there is one";
 	return "this kernel, a seccomp filter or lockdown refuses it; the next rung is used "
 	       "instead";
 }

@@ -94,6 +94,7 @@ static int open_session(struct run *r, struct fsc_err *err)
 	so.pids = r->who.pids.data;
 	so.n_pids = r->who.pids.n;
 	so.follow = r->plan->command ? !r->o->no_follow : r->o->follow;
+	so.follow_if_may = r->plan->command && !r->o->follow;
 	so.tids = r->who.tids.data;
 	so.n_tids = r->who.tids.n;
 	so.comm = r->o->comm;

@@ -136,6 +136,23 @@ static int check_switch(int tracefs, struct fsc_err *err)
 	return rc;
 }
 
+static int attach_follow(struct fsc_session *s, int tracefs, struct fsc_err *err)
+{
+	struct fsc_err why = {0};
+	int rc = attach_sched(s, tracefs, s->skel->progs.follow_fork, "sched_process_fork", &why);
+
+	if (!rc)
+		rc = attach_sched(s, tracefs, s->skel->progs.follow_exit, "sched_process_exit",
+				  &why);
+	if (s->opts.follow_if_may && (rc == -EPERM || rc == -EACCES)) {
+		fsc_session_unfollow(s, &why);
+		return 0;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 {
 	bool follow = s->opts.n_pids && s->opts.follow;
@@ -148,11 +165,7 @@ int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 	if (tracefs < 0)
 		return tracefs;
 	if (follow)
-		rc =
-		    attach_sched(s, tracefs, s->skel->progs.follow_fork, "sched_process_fork", err);
-	if (!rc && follow)
-		rc =
-		    attach_sched(s, tracefs, s->skel->progs.follow_exit, "sched_process_exit", err);
+		rc = attach_follow(s, tracefs, err);
 	if (!rc && s->opts.off_cpu)
 		rc = check_switch(tracefs, err);
 	if (!rc && s->opts.off_cpu)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "engine/session_priv.h"
 #include "sym/libs.h"
 #include "sym/tpformat.h"
@@ -32,14 +33,40 @@ static int configure_follow(struct fsc_session *s, struct fsc_err *err)
 				   "cannot follow children from inside a pid namespace; run in the "
 				   "initial one, or give --no-follow");
 	tracefs = fsc_tracefs_open(err);
-	if (tracefs < 0)
-		return fsc_err_hint(err, "following children needs tracepoints; give --no-follow");
+	if (tracefs < 0) {
+		fsc_err_hint(err, "following children needs tracepoints; give --no-follow");
+		return tracefs;
+	}
 	rc =
 	    fsc_tracepoint_field(tracefs, "sched", "sched_process_fork", "child_pid", &offset, err);
 	if (rc)
 		return rc;
 	s->cfg.fork_child_offset = offset;
 	return 0;
+}
+
+/* Following takes tracefs, which is root's as a rule. */
+static int follow_or_warn(struct fsc_session *s, struct fsc_err *err)
+{
+	struct fsc_err why = {0};
+	int rc = configure_follow(s, &why);
+
+	if (s->opts.follow_if_may && (rc == -EPERM || rc == -EACCES)) {
+		fsc_session_unfollow(s, &why);
+		return 0;
+	}
+	if (rc && err)
+		*err = why;
+	return rc;
+}
+
+void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why)
+{
+	s->opts.follow = false;
+	fsc_log(FSC_LOG_WARN,
+		"the command's children are not followed: %s (CAP_SYS_ADMIN and "
+		"CAP_DAC_READ_SEARCH would do; --no-follow says that it is meant)",
+		why->msg);
 }
 
 static bool is_target(const struct fsc_targets *t, const char *path)
@@ -76,7 +103,12 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	const struct fsc_session_opts *o = &s->opts;
 	struct fsc_config *cfg = &s->cfg;
 	bool more;
+	int rc;
 
+	configure_pidns(cfg);
+	rc = o->n_pids && o->follow ? follow_or_warn(s, err) : 0;
+	if (rc)
+		return rc;
 	cfg->mode = o->mode;
 	cfg->pairs = s->pairs;
 	cfg->stacks = o->stacks;
@@ -96,7 +128,6 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->by = o->by;
 	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
 	cfg->stride = (cfg->calibrate_row + 1 + 7) & ~7u;
-	configure_pidns(cfg);
 	cfg->self_tgid = (uint32_t)getpid();
 	if (o->n_tids)
 		cfg->only |= FSC_ONLY_TIDS;
@@ -115,5 +146,5 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->cgroup_id = o->cgroup_id;
 		cfg->cgroup_level = o->cgroup_level;
 	}
-	return o->n_pids && o->follow ? configure_follow(s, err) : 0;
+	return 0;
 }

@@ -14,9 +14,12 @@
 const struct fsc_capability fsc_capabilities[] = {
     {CAP_BPF, "CAP_BPF", "loading BPF programs and maps", true},
     {CAP_PERFMON, "CAP_PERFMON", "attaching them to functions", true},
+    {CAP_SYS_ADMIN, "CAP_SYS_ADMIN",
+     "tracepoints and following children, where tracefs is root's; single uprobe events", false},
     {CAP_SYSLOG, "CAP_SYSLOG", "seeing kernel addresses", false},
     {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "reading other users' processes", false},
-    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "reading other users' files", false},
+    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "reading other users' files, tracefs among them",
+     false},
     {0, NULL, NULL, false},
 };
 
@@ -58,6 +61,10 @@ int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
 	}
 	if (missing[0]) {
 		fsc_err_set(err, code, "may not %s: %s missing", what, missing);
+		return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
+	}
+	if (!fsc_privilege_has(CAP_SYS_ADMIN)) {
+		fsc_err_sys(err, code, "may not %s; CAP_SYS_ADMIN is missing", what);
 		return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
 	}
 	fsc_err_sys(err, code, "may not %s although no capability is missing", what);

@@ -36,7 +36,8 @@ struct fsc_session_opts {
 	uint32_t by;			       /* enum fsc_by */
 	const pid_t *pids;		       /* only these processes; none: all */
 	size_t n_pids;
-	bool follow; /* and the children they fork */
+	bool follow;	    /* and the children they fork */
+	bool follow_if_may; /* without the right to, a warning will do */
 	const pid_t *tids;
 	size_t n_tids;
 	const char *comm;   /* NULL: any */

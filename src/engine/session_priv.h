@@ -56,6 +56,8 @@ bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, e
 
 /* How many places are of a class. */
 size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site);
+/* The children are not followed, because of a missing right: says so. */
+void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why);
 /* configure.c and programs.c: before and after loading. */
 int fsc_configure(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);

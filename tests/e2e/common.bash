@@ -307,6 +307,16 @@ need_fixture() {
 	[[ -e $FIXTURES/$1 ]] || skip "fixture $1 is not built for $(uname -m)"
 }
 
+# as_capable CAPS ARGS...: funcscope as another user with these capabilities (+bpf,+perfmon) alone; like fs.
+as_capable() {
+	need_command setpriv
+	install -m 755 "$FUNCSCOPE" "/tmp/funcscope-capable.$$"
+	status=0
+	setpriv --reuid=65534 --clear-groups --inh-caps="-all,$1" --ambient-caps="-all,$1" \
+		"/tmp/funcscope-capable.$$" "${@:2}" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+	rm -f "/tmp/funcscope-capable.$$"
+}
+
 # as_nobody ARGS...: funcscope without any privilege; like fs.
 as_nobody() {
 	need_command setpriv

@@ -159,3 +159,18 @@ teardown() { e2e_teardown; }
 	! command -v zsh >/dev/null || zsh -n out
 	fs_error 2 "bash or zsh" completion fish
 }
+
+@test "with CAP_BPF and CAP_PERFMON alone: functions of a command are counted, its children are not followed, and that is said" {
+	not_in_guest
+	install -m 755 "$FIXTURES/calls" "/tmp/calls.$$"
+	as_capable +bpf,+perfmon count "/tmp/calls.$$:work" -- "/tmp/calls.$$" 7
+	assert_eq "exit status: $(<err)" 0 "$status"
+	assert_match counted "$(<out)" 'work +7'
+	assert_match said "$(<err)" 'children are not followed: .*CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH'
+	as_capable +bpf,+perfmon count --follow "/tmp/calls.$$:work" -- "/tmp/calls.$$" 7
+	rm -f "/tmp/calls.$$"
+	assert_eq "asked for, it is an error" 1 "$status"
+	as_capable +bpf,+perfmon doctor
+	assert_match doctor "$(<out)" 'no +CAP_SYS_ADMIN +tracepoints and following children'
+	refute_match doctor "$(<out)" 'not needed: funcscope makes a private mount'
+}
