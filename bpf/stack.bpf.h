@@ -13,6 +13,14 @@ struct {
 	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
 } stacks SEC(".maps");
 
+/* Those taken to know what it costs have a map of their own, and take no room from others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 16);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
+} own_stacks SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -41,14 +49,18 @@ enum { NO_STACK = -1, LOST_STACK = -2 };
 /* A stack's id; NO_STACK where there is none (a kernel thread has no user stack). */
 static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 {
-	long id = bpf_get_stackid(c->ctx, &stacks, flags);
+	long id;
 
+	if (c->row == cfg.calibrate_row) {
+		bpf_get_stackid(c->ctx, &own_stacks, flags);
+		return NO_STACK;
+	}
+	id = bpf_get_stackid(c->ctx, &stacks, flags);
 	if (id >= 0)
 		return id;
 	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */)
 		return NO_STACK;
-	if (c->row != cfg.calibrate_row)
-		lose(id == -17 ? FSC_LOSS_STACK_COLLIDED : FSC_LOSS_STACK_FULL);
+	lose(id == -17 ? FSC_LOSS_STACK_COLLIDED : FSC_LOSS_STACK_FULL);
 	return LOST_STACK;
 }
 

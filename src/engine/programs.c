@@ -176,6 +176,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
 	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
 	make(s->skel->maps.stacks, o->stacks, o->max_stacks);
+	make(s->skel->maps.own_stacks, o->stacks, 0);
 	make(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks, o->max_stacks);
 	make(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
 	make(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */

@@ -18,7 +18,7 @@ void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, stru
 	if (f->unknown && f->binary[0])
 		fsc_buf_printf(b, " (%s+0x%llx)", base_name(f->binary),
 			       (unsigned long long)f->offset);
-	else if (f->unknown)
+	else if (f->unknown && f->offset)
 		fsc_buf_printf(b, " (0x%llx)", (unsigned long long)f->offset);
 	if (!t->offsets || f->unknown)
 		return;

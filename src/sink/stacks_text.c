@@ -49,13 +49,15 @@ static void add_stack(const struct fsc_stacks *t, const struct fsc_stack *s, str
 	if (t->by_time)
 		fsc_buf_printf(b, " in %llu call%s", (unsigned long long)s->calls,
 			       s->calls == 1 ? "" : "s");
-	fsc_buf_puts(b, "\n\n");
+	fsc_buf_putc(b, '\n');
 }
 
 static void add_list(const struct fsc_stacks *t, struct fsc_buf *raw, struct fsc_buf *b)
 {
-	for (size_t i = 0; i < t->stacks.n; i++)
+	for (size_t i = 0; i < t->stacks.n; i++) {
+		fsc_buf_puts(b, i ? "\n" : "");
 		add_stack(t, FSC_AT(struct fsc_stack, &t->stacks, i), raw, b);
+	}
 }
 
 static const struct fsc_tree_node *node_at(const struct fsc_tree *tree, uint32_t i)
@@ -121,24 +123,19 @@ static void add_tree(const struct fsc_stacks *t, bool bottom_up, struct fsc_buf 
 		       t->by_time ? "TIME" : "CALLS");
 	for (i = fsc_tree_next(&tree, 0); i != FSC_NO_NODE; i = fsc_tree_next(&tree, i))
 		add_node(t, &tree, node_at(&tree, i), raw, b);
-	fsc_buf_putc(b, '\n');
 }
 
 void fsc_text_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b)
 {
 	struct fsc_buf raw = {0};
 
-	s->begun = true;
-	if (s->timestamps) {
-		fsc_sink_clock(t->time_ns, b);
-		fsc_buf_putc(b, '\n');
-	}
+	fsc_text_begin(s, t->time_ns, b);
 	if (s->view == FSC_VIEW_LIST)
 		add_list(t, &raw, b);
 	else
 		add_tree(t, s->view == FSC_VIEW_BOTTOM_UP, &raw, b);
 	if (t->left_out) {
-		fsc_buf_printf(b, "and %zu more stack%s: ", t->left_out,
+		fsc_buf_printf(b, "\nand %zu more stack%s: ", t->left_out,
 			       t->left_out == 1 ? "" : "s");
 		add_weight(t, t->left_out_weight, b);
 		fsc_buf_puts(b, t->by_time ? "\n" : " calls\n");

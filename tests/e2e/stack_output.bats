@@ -27,10 +27,21 @@ teardown() { e2e_teardown; }
 	assert_match frames "$(frames_of "$(rows type=stack)")" '^chain_leaf,(chain_dive,){50}'
 }
 
-@test "--max-stacks: what finds no room is lost by name" {
+@test "--max-stacks: so many are kept, and what finds no room is lost by name" {
 	fs_stack -U --max-stacks 1 "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 30 12
 	assert_eq seen 42 "$(summary seen)"
-	(($(summary kept) < 42)) || [[ $(stacks chain_leaf) == 42 ]] || fail "$(<out)"
+	assert_eq kept 30 "$(stacks "$LONG")"
+	assert_eq collided 12 "$(lost stack_collided)"
+	fs_stack -U --max-stacks 1 "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 30 0
+	assert_eq kept 30 "$(stacks "$LONG")"
+}
+
+@test "text: one blank line between stacks, and before the books" {
+	for view in list top-down; do
+		fs_ok stack -U --view $view "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 3 2
+		refute_match "$view" "$(<out)" $'\n\n\n'
+		assert_match "$view" "$(<out)" $'[^\n]\n\nseen 5 = kept 5'
+	done
 }
 
 @test "-n: the heaviest" {

@@ -166,7 +166,7 @@ static void text_list(void **state)
 	end(&w, "  work\n  ns::twice(int) (inlined)\n  main\n    5\n\n"
 		"  work\n  main\n    3\n\n"
 		"  vfs_read\n  [unknown] (libfoo.so+0x1234)\n  [unknown] (0x7f00)\n"
-		"  [truncated]\n    1\n\n");
+		"  [truncated]\n    1\n");
 }
 
 static void text_with_offsets(void **state)
@@ -180,7 +180,25 @@ static void text_with_offsets(void **state)
 		"    5\n\n"
 		"  work+0x0\n  main+0x1f (main.c:3)\n    3\n\n"
 		"  vfs_read+0x1\n  [unknown] (libfoo.so+0x1234)\n  [unknown] (0x7f00)\n"
-		"  [truncated]\n    1\n\n");
+		"  [truncated]\n    1\n");
+}
+
+/* Where no file is mapped there is nothing to say. */
+static void text_of_nothing_mapped(void **state)
+{
+	const struct fsc_frame nowhere = {.name = "[unknown]", .binary = "", .unknown = true};
+	struct fsc_stack s = {.calls = 2};
+	struct fsc_stacks t;
+	struct written w;
+	uint32_t id;
+
+	(void)state;
+	fsc_stacks_init(&t, one, 1);
+	assert_int_equal(fsc_stacks_frame(&t, &nowhere, &id, NULL), 0);
+	assert_int_equal(fsc_stacks_add(&t, &s, &id, 1, NULL), 0);
+	begin(&w, &fsc_sink_text);
+	write_stacks(&w, t);
+	end(&w, "  [unknown]\n    2\n");
 }
 
 static void text_by_process_and_time(void **state)
@@ -191,7 +209,7 @@ static void text_by_process_and_time(void **state)
 	begin(&w, &fsc_sink_text);
 	write_stacks(&w, processes());
 	end(&w, "work\n  work\n  main\n    a;b\\x0a [7]\n    16.2 us in 1 call\n\n"
-		"vfs_read\n  [no stack]\n    x [8]\n    100 ns in 2 calls\n\n");
+		"vfs_read\n  [no stack]\n    x [8]\n    100 ns in 2 calls\n");
 }
 
 static void text_of_the_first(void **state)
@@ -226,7 +244,7 @@ static void text_trees(void **state)
 		" 11.11%   0.00%           1  [truncated]\n"
 		" 11.11%   0.00%           1  [unknown] (0x7f00)\n"
 		" 11.11%   0.00%           1  [unknown] (libfoo.so+0x1234)\n"
-		" 11.11%  11.11%           1  vfs_read\n\n");
+		" 11.11%  11.11%           1  vfs_read\n");
 	begin(&w, &fsc_sink_text);
 	w.sink.view = FSC_VIEW_BOTTOM_UP;
 	write_stacks(&w, processes());
@@ -515,6 +533,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(text_list),
 	    cmocka_unit_test(text_with_offsets),
+	    cmocka_unit_test(text_of_nothing_mapped),
 	    cmocka_unit_test(text_by_process_and_time),
 	    cmocka_unit_test(text_of_the_first),
 	    cmocka_unit_test(text_trees),
