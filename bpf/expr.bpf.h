@@ -361,7 +361,7 @@ static __always_inline void fsc_eval_store(const struct fsc_eval *e, struct fsc_
 		if (room > string_size)
 			room = string_size;
 		if (fsc_eval_text(to, room, e->values[value], s->how) < 0)
-			unreadable |= 1ull << value;
+			unreadable |= 1ull << (value + FSC_TRACE_NO_TEXT);
 	}
 	rec->unreadable = unreadable;
 }

@@ -28,6 +28,7 @@ struct fsc_conv {
 	char *name;		     /* of what is shown, owned; NULL: an expression */
 	int value;		     /* index of its value; FSC_FORMAT_NONE: the task's name */
 	int string;		     /* index of its text; FSC_FORMAT_NONE: a number */
+	bool quoted;		     /* its text stands in quotes */
 	const struct fsc_type *type; /* says more than the number does; borrowed; NULL: nothing */
 };
 

@@ -179,6 +179,7 @@ static int dress(struct fsc_format *f, struct fsc_params_shown *shown, struct fs
 		if (!c->name)
 			return fsc_err_nomem(err);
 		c->type = *FSC_AT(const struct fsc_type *, &shown->types, k++);
+		c->quoted = c->kind == 's';
 	}
 	return 0;
 }

@@ -55,7 +55,11 @@ int fsc_call_decode(const void *record, size_t size, const struct fsc_func *func
 	memcpy(ret->args, rec->args, sizeof(rec->args));
 	for (unsigned i = 0; i < rec->n_values; i++) {
 		ret->values[i].number = rec->values[i];
-		ret->values[i].unreadable = rec->unreadable >> i & 1;
+		ret->values[i].unreadable =
+		    (rec->unreadable | rec->unreadable >> FSC_TRACE_NO_TEXT) >> i & 1;
+		ret->values[i].null = !rec->values[i] &&
+				      rec->unreadable >> (i + FSC_TRACE_NO_TEXT) & 1 &&
+				      !(rec->unreadable >> i & 1);
 	}
 	for (size_t i = 0; format && i < format->convs.n && !rc; i++) {
 		const struct fsc_conv *c = FSC_AT(struct fsc_conv, &format->convs, i);
@@ -92,6 +96,17 @@ static void put_cut(const struct fsc_conv *conv, const char *text,
 	fsc_buf_puts(b, "...");
 }
 
+static void put_text(const struct fsc_conv *conv, const struct fsc_call_value *v,
+		     void (*put)(struct fsc_buf *b, const char *s), struct fsc_buf *b)
+{
+	fsc_buf_puts(b, conv->quoted ? "\"" : "");
+	if (v->cut)
+		put_cut(conv, v->text, put, b);
+	else
+		fsc_conv_put_text(conv, v->text, put, b);
+	fsc_buf_puts(b, conv->quoted ? "\"" : "");
+}
+
 static void put_value(const struct fsc_call *c, const struct fsc_conv *conv,
 		      void (*put)(struct fsc_buf *b, const char *s), struct fsc_buf *b)
 {
@@ -99,12 +114,12 @@ static void put_value(const struct fsc_call *c, const struct fsc_conv *conv,
 
 	if (!v)
 		fsc_conv_put_text(conv, c->comm, put, b);
+	else if (v->null)
+		fsc_buf_puts(b, "NULL");
 	else if (v->unreadable)
 		fsc_buf_puts(b, "(unreadable)");
-	else if (v->cut && v->text)
-		put_cut(conv, v->text, put, b);
 	else if (v->text)
-		fsc_conv_put_text(conv, v->text, put, b);
+		put_text(conv, v, put, b);
 	else
 		fsc_conv_put_number(conv, v->number, put, b);
 }

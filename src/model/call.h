@@ -18,6 +18,7 @@ struct fsc_call_value {
 	const char *text; /* of a %s; for %K and %U the symbol, by whoever can find it; or NULL */
 	bool cut;	  /* the text goes on */
 	bool unreadable;
+	bool null; /* unreadable, because it points nowhere */
 };
 
 /* What is known of a return value. */

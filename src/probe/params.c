@@ -192,7 +192,7 @@ static bool put_scalar(struct writer *w, const char *label, const char *expr,
 	if (w->values == FSC_TRACE_VALUES || (text && w->strings == FSC_TRACE_STRINGS))
 		return false;
 	if (text)
-		conv = "\\\"%s\\\"";
+		conv = "%s";
 	w->strings += text;
 	fsc_buf_printf(&w->out->format, "%s=%s", label, conv);
 	fsc_buf_printf(&w->exprs, ", %s", expr);

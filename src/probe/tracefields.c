@@ -65,6 +65,8 @@ static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, s
 			continue;
 		*name = f->name;
 		typed(f, ret);
+		/* What may be written through it, as the buffer of a read, is no text yet. */
+		ret->type.is_text &= !f->is_pointer || f->is_const;
 		return 0;
 	}
 	return -ENOENT;

@@ -98,8 +98,9 @@ static int custom(struct fsc_gen *g, const struct fsc_tracespec *s, struct fsc_f
 }
 
 /* How a value of the type is shown when nobody said: 0 for not at all. */
-static char natural(const struct fsc_gen *g, const struct fsc_ctype *t)
+static char natural(const struct fsc_gen *g, const struct fsc_typed *typed)
 {
+	const struct fsc_ctype *t = &typed->type;
 	bool text = t->is_text && (t->pointers == 1) != !!t->count && t->pointers <= 1;
 
 	if (text)
@@ -110,6 +111,9 @@ static char natural(const struct fsc_gen *g, const struct fsc_ctype *t)
 		return 'p';
 	if (t->class != FSC_CLASS_INT)
 		return 0;
+	/* Of USDT arguments only the size is known: an unsigned word may well be an address. */
+	if (typed->where == FSC_WHERE_USDT && t->size == 8 && !t->is_signed)
+		return 'x';
 	return t->is_signed ? 'd' : 'u';
 }
 
@@ -127,6 +131,7 @@ static int add_named(struct fsc_gen *g, const char *name, const struct fsc_typed
 		return fsc_err_nomem(g->err);
 	if (kind == 'x')
 		c->flags[0] = '#';
+	c->quoted = kind == 's';
 	rc = fsc_gen_typed(g, t, &o);
 	if (!rc && kind == 's')
 		return emit_text(g, c, &o);
@@ -152,7 +157,7 @@ static int listed(struct fsc_gen *g, struct fsc_format *f)
 			continue;
 		if (rc)
 			return rc == -ENOENT ? 0 : rc;
-		rc = add_named(g, name, &t, natural(g, &t.type), f);
+		rc = add_named(g, name, &t, natural(g, &t), f);
 		if (rc)
 			return rc;
 	}
@@ -171,7 +176,7 @@ static int declared(struct fsc_gen *g, struct fsc_format *f)
 		fsc_slice_copy(p->name, name);
 		rc = fsc_gen_type(g, &p->type, &t.type);
 		if (!rc && name[0])
-			rc = add_named(g, name, &t, natural(g, &t.type), f);
+			rc = add_named(g, name, &t, natural(g, &t), f);
 	}
 	return rc;
 }

@@ -57,6 +57,7 @@ static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 		   : has_word(type, n, "__rel_loc") ? FSC_TP_REL_LOC
 						    : FSC_TP_FIXED;
 	f->is_pointer = f->place == FSC_TP_FIXED && memchr(type, '*', n);
+	f->is_const = has_word(type, n, "const");
 	f->is_text = is_char && (f->count || f->is_pointer || f->place != FSC_TP_FIXED);
 	if (f->place != FSC_TP_FIXED) {
 		f->count = 1;

@@ -19,6 +19,7 @@ struct fsc_tp_field {
 	bool is_signed;
 	bool is_text; /* an array of char, or a pointer to char */
 	bool is_pointer;
+	bool is_const;	/* what it points to */
 	unsigned count; /* elements of an array; 1 for one of unknown length; 0: no array */
 	enum fsc_tp_place place;
 };

@@ -13,6 +13,7 @@
 #define FSC_TRACE_LITERALS 4  /* texts to compare with */
 #define FSC_TRACE_LITERAL  64 /* bytes of each, the zero included */
 #define FSC_TRACE_ARGS	   6
+#define FSC_TRACE_NO_TEXT  32 /* bits of a record's `unreadable` from here on are of texts */
 
 /* x is the top of the stack, y the one below; the order groups operations by what they do to it. */
 enum fsc_op_code {
@@ -128,7 +129,9 @@ struct fsc_rec_call {
 	__u16 n_values;
 	__u16 flags; /* for whoever fills and reads the record */
 	__u16 string_size;
-	__u64 unreadable; /* bit i: value i could not be computed */
+	/* Bit i: value i could not be computed; bit i + FSC_TRACE_NO_TEXT: no text is where it
+	 * points to. */
+	__u64 unreadable;
 	char comm[16];
 	__u64 values[FSC_TRACE_VALUES];
 	char strings[];

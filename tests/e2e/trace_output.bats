@@ -105,6 +105,21 @@ teardown() { e2e_teardown; }
 	expect 0 -1
 }
 
+@test "a text that is nowhere is NULL; texts that nobody formatted are in quotes, what may be an address in hex" {
+	fs_ok trace "$FIXTURES/strings:say" -- "$FIXTURES/strings" hostile
+	assert_match "empty" "$(<out)" ' s="" i=0'
+	assert_match "a null pointer" "$(<out)" ' s=NULL i=6'
+	assert_match "nothing there" "$(<out)" ' s=\(unreadable\) i=7'
+	fs_trace "$FIXTURES/strings:say (i == 6) \"%s\", s" -- "$FIXTURES/strings" hostile
+	expect NULL
+	fs_ok trace "u:$FIXTURES/usdtargs:args" -M 1 -- "$FIXTURES/usdtargs"
+	assert_match "USDT" "$(<out)" ' arg2=0x[0-9a-f]+ '
+	need_tracepoints
+	fs_ok trace t:syscalls:sys_enter_openat t:syscalls:sys_enter_read -- cat /dev/null
+	assert_match "a text" "$(<out)" ' filename="/dev/null" '
+	assert_match "a buffer" "$(<out)" ' buf=0x[0-9a-f]+ '
+}
+
 @test "types: a double takes no integer register, a large struct none" {
 	fs_trace "$FIXTURES/structs:scale \"%d %d\", p->x, n" -- "$FIXTURES/structs" 3
 	expect '0 0' '1 1' '2 2'

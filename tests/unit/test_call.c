@@ -171,6 +171,16 @@ static void decoding(void **state)
 	memcpy(r.strings + SLOT, "1234567", 8);
 	assert_int_equal(fsc_call_decode(&r, sizeof(r), &func, &f, &c, NULL), 0);
 	assert_true(c.values[0].cut);
+	/* a text that is not where it should be, that is nowhere, and whose address is not known */
+	r.call.unreadable = 1ull << FSC_TRACE_NO_TEXT;
+	assert_int_equal(fsc_call_decode(&r, sizeof(r), &func, &f, &c, NULL), 0);
+	assert_true(c.values[0].unreadable && !c.values[0].null && !c.values[1].unreadable);
+	r.call.values[0] = 0;
+	assert_int_equal(fsc_call_decode(&r, sizeof(r), &func, &f, &c, NULL), 0);
+	assert_true(c.values[0].unreadable && c.values[0].null);
+	r.call.unreadable |= 1;
+	assert_int_equal(fsc_call_decode(&r, sizeof(r), &func, &f, &c, NULL), 0);
+	assert_true(c.values[0].unreadable && !c.values[0].null);
 	/* records that lie */
 	memcpy(r.strings + SLOT, "12345678", 8);
 	assert_int_equal(fsc_call_decode(&r, sizeof(r), &func, &f, &c, NULL), -EBADMSG);
