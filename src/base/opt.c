@@ -62,8 +62,11 @@ static int set_number(const struct fsc_opt *o, void *to, const char *text, struc
 		*(double *)to = v < 1e-6 ? 1e-6 : v;
 		return 0;
 	}
-	if (v < 0 || v > 4294967295.0 || v != floor(v))
+	if (v < 0 || v != floor(v))
 		return fsc_err_usage(err, "--%s takes a whole number, not '%s'", o->name, text);
+	if (v > 4294967295.0)
+		return fsc_err_usage(err, "--%s takes a whole number up to 4294967295, not '%s'",
+				     o->name, text);
 	*(unsigned *)to = (unsigned)v;
 	return 0;
 }

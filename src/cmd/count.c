@@ -54,7 +54,7 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 }
 
 static const struct fsc_run_view view = {
-    .doing = "counting", .data = FSC_DATA_COUNTS, .report = report};
+    .command = "count", .doing = "counting", .data = FSC_DATA_COUNTS, .report = report};
 
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
 			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)

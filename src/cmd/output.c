@@ -6,21 +6,42 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-const struct fsc_opt fsc_output_opts[] = {
-    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, duration), "SEC",
-     "stop after this time (0.5 is half a second)", NULL},
-    {'i', "interval", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, interval), "SEC",
-     "report each stretch of this time", NULL},
-    {'T', "timestamps", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps), NULL,
-     "print the time with each report", NULL},
-    {'f', "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format), "FORMAT", "output",
-     fsc_sink_names},
-    {'o', "output", FSC_OPT_STRING, offsetof(struct fsc_output_opts, output), "FILE",
-     "write the data to a file", NULL},
-    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose), NULL,
-     "say what is being done, on stderr", NULL},
-    {0},
-};
+/* The rows of both tables, which differ in the formats. */
+#define OUTPUT_OPTS(formats)                                                                       \
+	{'d',                                                                                      \
+	 "duration",                                                                               \
+	 FSC_OPT_SECONDS,                                                                          \
+	 offsetof(struct fsc_output_opts, duration),                                               \
+	 "SEC",                                                                                    \
+	 "stop after this time (0.5 is half a second)",                                            \
+	 NULL},                                                                                    \
+	    {'i',                                                                                  \
+	     "interval",                                                                           \
+	     FSC_OPT_SECONDS,                                                                      \
+	     offsetof(struct fsc_output_opts, interval),                                           \
+	     "SEC",                                                                                \
+	     "report each stretch of this time",                                                   \
+	     NULL},                                                                                \
+	    {'T',	   "timestamps",                                                           \
+	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps),                           \
+	     NULL,	   "print the time with each report",                                      \
+	     NULL},                                                                                \
+	    {'f',      "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format),         \
+	     "FORMAT", "output", formats},                                                         \
+	    {'o',                                                                                  \
+	     "output",                                                                             \
+	     FSC_OPT_STRING,                                                                       \
+	     offsetof(struct fsc_output_opts, output),                                             \
+	     "FILE",                                                                               \
+	     "write the data to a file",                                                           \
+	     NULL},                                                                                \
+	    {'v',	   "verbose",                                                              \
+	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose),                              \
+	     NULL,	   "say what is being done, on stderr",                                    \
+	     NULL},
+
+const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS(fsc_sink_table_names){0}};
+const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS(fsc_sink_names){0}};
 
 static bool to_file(const char *path)
 {

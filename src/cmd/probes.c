@@ -58,6 +58,16 @@ int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc
 	return fsc_str_each(texts, add_pid, ret, err);
 }
 
+/* Of a spec that is not the entry of a function. */
+static const char *what_it_names(const struct fsc_spec *spec)
+{
+	if (spec->kind->ret)
+		return "a return alone";
+	if (spec->offset || spec->file)
+		return "a place inside a function";
+	return strcmp(spec->kind->name, "usdt") ? "a tracepoint" : "a USDT probe";
+}
+
 static int resolve_one(const char *text, const struct fsc_scope *scope, struct fsc_targets *ret,
 		       struct fsc_err *err)
 {
@@ -68,9 +78,9 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 		return rc;
 	if (scope->pairs && (spec.kind->ret || !spec.kind->returns || spec.offset || spec.file))
 		rc = fsc_err_usage(err,
-				   "'%s' is a %s without an entry and a return to pair; name "
-				   "a function, as in c:malloc",
-				   text, spec.kind->returns ? "place" : spec.kind->name);
+				   "'%s' names %s, but an entry and its return are needed; name a "
+				   "function, as in c:malloc",
+				   text, what_it_names(&spec));
 	else
 		rc = spec.kind->resolve(&spec, scope, ret, err);
 	fsc_spec_release(&spec);

@@ -40,7 +40,8 @@ struct fsc_run_facts {
 };
 
 struct fsc_run_view {
-	const char *doing; /* "counting" */
+	const char *command; /* "count" */
+	const char *doing;   /* "counting" */
 	enum fsc_data data;
 	/* After loading, before attaching. Optional, as is tick: every few milliseconds, and when a
 	 * ring fills up. */

@@ -41,8 +41,8 @@ int fsc_run_check(const struct fsc_run_plan *plan, struct fsc_err *err)
 	const struct fsc_run_opts *o = plan->run;
 
 	if (!plan->n_probes)
-		return fsc_err_usage(err,
-				     "no probe given; try: funcscope count 'vfs_*' or c:malloc");
+		return fsc_err_usage(err, "no probe given; try: funcscope %s 'vfs_*' or c:malloc",
+				     plan->view->command);
 	if (plan->command && plan->probe->pids.n)
 		return fsc_err_usage(err, "-p and a command exclude each other");
 	if (plan->command && o->tids.n)

@@ -97,6 +97,7 @@ static void add_books(void *state, struct fsc_summary *sum)
 }
 
 static const struct fsc_run_view view = {
+    .command = "stack",
     .doing = "taking stacks of",
     .data = FSC_DATA_STACKS,
     .start = start,
@@ -143,7 +144,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct stack_opts
 {
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
 					   {fsc_run_opts, ro},
-					   {fsc_output_opts, &ro->out},
+					   {fsc_output_stack_opts, &ro->out},
 					   {stack_opts, so},
 					   {NULL, NULL}};
 	struct stack_state state = {0};
@@ -180,7 +181,7 @@ const struct fsc_cmd fsc_cmd_stack = {
     .summary = "count the stacks that lead to a function, or weigh them by time",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_stack_opts,
 					    stack_opts, NULL},
     .run = run,
 };

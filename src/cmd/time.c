@@ -89,8 +89,12 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	return rc ? rc : fsc_slowest_show(s->slowest, sink, err);
 }
 
-static const struct fsc_run_view view = {
-    .doing = "timing", .data = FSC_DATA_LATENCIES, .start = start, .tick = tick, .report = report};
+static const struct fsc_run_view view = {.command = "time",
+					 .doing = "timing",
+					 .data = FSC_DATA_LATENCIES,
+					 .start = start,
+					 .tick = tick,
+					 .report = report};
 
 static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {

@@ -21,7 +21,7 @@ static const struct fsc_opt trace_opts[] = {
     {0, "tree", FSC_OPT_FLAG, offsetof(struct trace_opts, tree), NULL,
      "calls inside calls, indented, with durations", NULL},
     {'M', "max-events", FSC_OPT_UINT, offsetof(struct trace_opts, max_events), "N",
-     "stop after so many lines", NULL},
+     "stop after so many calls", NULL},
     {0, "sample", FSC_OPT_UINT, offsetof(struct trace_opts, sample), "N",
      "only one call in N of each probe", NULL},
     {'Z', "string-size", FSC_OPT_UINT, offsetof(struct trace_opts, chars), "N",
@@ -114,6 +114,7 @@ static void add_books(void *state, struct fsc_summary *sum)
 }
 
 static const struct fsc_run_view view = {
+    .command = "trace",
     .doing = "tracing",
     .data = FSC_DATA_CALLS,
     .resolved = resolved,

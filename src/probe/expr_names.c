@@ -230,8 +230,8 @@ int fsc_gen_var(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand 
 		return fsc_gen_emit(g, FSC_OP_VAR, 8, vars[i].var, 0);
 	}
 	return fsc_err_usage(g->err,
-			     "column %u: there is no $%s; expected $pid, $tid, $uid, $gid, $cpu, "
-			     "$comm or $duration",
+			     "column %u: there is no $%s; expected $pid, $tgid, $tid, $uid, $gid, "
+			     "$cpu, $comm, $task or $duration",
 			     n->column, name);
 }
 

@@ -51,8 +51,9 @@ struct fsc_sink_ops {
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
-/* The list of formats: one word each, one file each. */
-#define FSC_SINKS(row) row(text) row(json) row(csv) row(folded) row(flamegraph)
+/* The list of formats: one word each, one file each. Those that take everything come first. */
+#define FSC_TABLE_SINKS(row) row(text) row(json) row(csv)
+#define FSC_SINKS(row)	     FSC_TABLE_SINKS(row) row(folded) row(flamegraph)
 
 #define FSC_SINK_DECLARE(name) extern const struct fsc_sink_ops fsc_sink_##name;
 FSC_SINKS(FSC_SINK_DECLARE)
@@ -60,6 +61,8 @@ FSC_SINKS(FSC_SINK_DECLARE)
 /* All formats, NULL-ended, and their names in the same order for option tables. */
 extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
+/* The names of those that take everything: the beginning of that list. */
+extern const char *const fsc_sink_table_names[];
 
 /* What a command has to show. */
 enum fsc_data {

@@ -12,6 +12,7 @@
 
 const struct fsc_sink_ops *const fsc_sinks[] = {FSC_SINKS(OPS) NULL};
 const char *const fsc_sink_names[] = {FSC_SINKS(NAME) NULL};
+const char *const fsc_sink_table_names[] = {FSC_TABLE_SINKS(NAME) NULL};
 
 static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {

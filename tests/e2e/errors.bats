@@ -211,3 +211,29 @@ teardown() { e2e_teardown; }
 	mkfifo fifo
 	fs_error 1 "cannot write to 'fifo'" count -o fifo "$FIXTURES/calls:work" -- "$FIXTURES/calls" 3
 }
+
+@test "each command advises its own, and helps with what it takes" {
+	local command
+	for command in count time stack trace; do
+		fs_error 2 "try: funcscope $command " "$command"
+	done
+	for command in count time trace; do
+		refute_match "formats of $command" "$("$FUNCSCOPE" "$command" -h)" 'folded|flamegraph'
+		fs_error 2 "text, json or csv, not 'folded'" "$command" -f folded "$FIXTURES/calls:work"
+	done
+	assert_match "formats of stack" "$("$FUNCSCOPE" stack -h)" 'text, json, csv, folded, flamegraph'
+	assert_match "-M" "$("$FUNCSCOPE" trace -h)" 'stop after so many calls'
+}
+
+@test "what is no function, where entry and return are needed" {
+	fs_error 2 "names a USDT probe, but an entry and its return are needed" time "u:$FIXTURES/usdt:twin"
+	fs_error 2 "names a tracepoint, but" time t:sched:sched_switch
+	fs_error 2 "names a return alone, but" time "r:$FIXTURES/calls:work"
+	fs_error 2 "names a place inside a function, but" time "$FIXTURES/calls:work+1"
+}
+
+@test "numbers and names that are none" {
+	fs_error 2 "up to 4294967295, not '99999999999'" time --keep 99999999999 "$FIXTURES/calls:work"
+	fs_error 2 "whole number, not '1.5'" time --keep 1.5 "$FIXTURES/calls:work"
+	fs_error 2 'no \$foo; expected .*\$task' trace "$FIXTURES/calls:work \"%d\", \$foo"
+}
