@@ -148,6 +148,7 @@ static struct {
 	dev_t listener_dev;
 	ino_t listener_ino;
 	char socket_path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	uint32_t times; /* that this process has taken memory */
 	uint32_t generation;
 	uint32_t refusals;    /* of memory, since some was had */
 	struct names known;   /* all places so far */
@@ -356,7 +357,14 @@ OWN int chunk_file(uint32_t n, size_t size)
 	char path[PATH_MAX + 64];
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/funcscope.%d.%u", here.directory, (int)getpid(), n);
+	/* Memory taken again after a clean-up does not take the place of what was measured before.
+	 */
+	if (here.times > 1)
+		snprintf(path, sizeof(path), "%s/funcscope.%d-%u.%u", here.directory, (int)getpid(),
+			 here.times, n);
+	else
+		snprintf(path, sizeof(path), "%s/funcscope.%d.%u", here.directory, (int)getpid(),
+			 n);
 	unlink(path); /* of a process that had our number */
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd >= 0 && (fchmod(fd, 0600) || set_size(fd, size))) { /* whatever the umask is */
@@ -1403,6 +1411,7 @@ OWN bool start(void)
 	for (uint32_t i = 0; i < FUNCSCOPE_CHUNKS; i++)
 		here.fd[i] = -1;
 	here.refusals = 0;
+	here.times = here.pid == getpid() ? here.times + 1 : 1;
 	here.pid = getpid();
 	if (!reserve_addresses(size) || !add_chunk(0, 0, size, &made)) {
 		FUNCSCOPE_SET_(here.pending, false);

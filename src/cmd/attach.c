@@ -168,6 +168,14 @@ static int add_operands(struct attach *a, struct fsc_err *err)
 
 /* ---- reports ---- */
 
+/* The latest calls may be from before the stretch that is reported: then they are none of it. */
+static void count_row(struct attach *a, struct fsc_latency *row)
+{
+	a->kept += row->slot->count;
+	if (row->recent.n > row->slot->count)
+		row->recent = (struct fsc_recent){0};
+}
+
 static int report(struct attach *a, bool last, struct fsc_err *err)
 {
 	struct fsc_latencies now, delta;
@@ -179,7 +187,7 @@ static int report(struct attach *a, bool last, struct fsc_err *err)
 	rc = fsc_latencies_subtract(&now, &a->before, false, &delta, err);
 	if (!rc) {
 		for (size_t i = 0; i < delta.rows.n; i++)
-			a->kept += FSC_AT(struct fsc_latency, &delta.rows, i)->slot->count;
+			count_row(a, FSC_AT(struct fsc_latency, &delta.rows, i));
 		delta.parts.recent = a->o->tail;
 		if (a->before.time_ns)
 			delta.seconds = (double)(now.time_ns - a->before.time_ns) / 1e9;
@@ -236,7 +244,7 @@ static int close_books(struct attach *a, struct fsc_err *err)
 	sum.unmatched -= a->books_before.unmatched;
 	sum.duration_s = (double)(fsc_clock_mono() - a->start_ns) / 1e9;
 	sum.cost_known = true;
-	sum.ns_per_hit = fsc_scopes_clock(a->scopes)->pair_ns;
+	sum.ns_per_hit = fsc_scopes_clock(a->scopes)->pair_ns[sum.scopes.ordered];
 	sum.share_known = cpu > 0 && !a->o->once;
 	if (sum.share_known)
 		sum.percent = 100 * sum.ns_per_hit * (double)sum.seen / (double)cpu;
@@ -310,7 +318,7 @@ static int on_look(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	cpu_used(a);
 	if (a->command)
 		return fsc_scopes_add_directory(a->scopes, a->scratch.path, err);
-	return a->o->wait ? add_operands(a, err) : 0;
+	return a->o->wait ? add_operands(a, err) : fsc_scopes_renew(a->scopes, err);
 }
 
 static int run_loop(struct attach *a, struct fsc_err *err)
@@ -376,6 +384,12 @@ static int run_attach(struct attach *a, struct fsc_err *err)
 		rc = run_loop(a, err);
 	if (!rc && a->command)
 		rc = end_command(a, err);
+	if (!rc && !fsc_scopes_processes(a->scopes))
+		rc = fsc_err_set(err, ENOENT,
+				 "nothing to read: no process that carries "
+				 "lib/funcscope, and no file of one, was found");
+	if (!rc && !a->command)
+		rc = fsc_scopes_renew(a->scopes, err);
 	if (!rc)
 		rc = report(a, true, err);
 	if (!rc)

@@ -127,6 +127,22 @@ static const char *only_binary(const struct fsc_vec *runs)
 	return only;
 }
 
+/* Whether a function of the one side is there on the other, under the other's program. */
+static bool any_common(const struct fsc_vec *before, const struct fsc_vec *after, const char *as)
+{
+	const struct fsc_vec *f = &FSC_AT(struct fsc_recording, after, 0)->functions;
+
+	for (size_t i = 0; i < f->n; i++) {
+		const struct fsc_recorded *r = FSC_AT(struct fsc_recorded, f, i), *found = NULL;
+
+		if (!fsc_recording_find(FSC_AT(struct fsc_recording, before, 0), r->kind, as,
+					r->function, &found, NULL) &&
+		    found)
+			return true;
+	}
+	return false;
+}
+
 /* Two builds of a program may have two names: where each side is one program, they are the same. */
 struct side {
 	const struct fsc_vec *runs; /* struct fsc_recording */
@@ -293,7 +309,7 @@ static int compare_all(struct fsc_comparison *c, const struct fsc_vec *before,
 
 	b.from = only_binary(after);
 	b.to = only_binary(before);
-	if (!b.from || !b.to)
+	if (!b.from || !b.to || !any_common(before, after, b.to))
 		b.from = b.to = NULL;
 	rc = collect_names(&c->names, &a, err);
 	if (!rc)

@@ -205,7 +205,42 @@ double fsc_latency_average(const struct fsc_latency *l)
 
 	if (!l->ticks.ns)
 		return fsc_slot_average(l->slot);
-	return ticks > 0 ? ticks * l->ticks.ns : 0;
+	return clamp(ticks * l->ticks.ns, fsc_latency_ns(l, (double)fsc_slot_min(l->slot)),
+		     fsc_latency_ns(l, (double)l->slot->max));
+}
+
+/* Within a bucket values are taken to be spread evenly, as far as the least and the greatest allow.
+ */
+static double histogram_stddev(const struct fsc_slot *s)
+{
+	double min = (double)fsc_slot_min(s), max = (double)s->max, n = (double)s->count;
+	double sum = 0, squares = 0, mean;
+
+	for (int pass = 0; pass < 2; pass++) {
+		mean = sum / n;
+		for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
+			double low = clamp((double)fsc_hist_low(i), min, max);
+			double high = i == FSC_HIST_OVER
+					  ? max
+					  : clamp((double)fsc_hist_low(i + 1) - 1, min, max);
+			double off = (low + high) / 2 - mean, width = high - low;
+
+			if (!s->hist[i])
+				continue;
+			if (pass)
+				squares += (double)s->hist[i] * (off * off + width * width / 12);
+			else
+				sum += (double)s->hist[i] * (low + high) / 2;
+		}
+	}
+	return sqrt(squares / (n - 1));
+}
+
+double fsc_latency_stddev(const struct fsc_latency *l)
+{
+	if (!l->ticks.ns)
+		return fsc_slot_stddev(l->slot);
+	return l->slot->count < 2 ? 0 : histogram_stddev(l->slot) * l->ticks.ns;
 }
 
 double fsc_latency_total(const struct fsc_latency *l)
@@ -213,11 +248,6 @@ double fsc_latency_total(const struct fsc_latency *l)
 	if (!l->ticks.ns)
 		return (double)l->slot->total;
 	return fsc_latency_average(l) * (double)l->slot->count;
-}
-
-double fsc_latency_spread(const struct fsc_latency *l, double difference)
-{
-	return l->ticks.ns ? difference * l->ticks.ns : difference;
 }
 
 bool fsc_latency_at_floor(const struct fsc_latency *l)
@@ -323,7 +353,7 @@ bool fsc_latency_bucket(const struct fsc_latency *l, uint32_t *at, struct fsc_bi
 		ret->high = fsc_latency_ns(l, (double)high);
 	}
 	if (ret->n && ret->high <= ret->low) /* all of it below the floor */
-		ret->high = ret->low + fsc_latency_spread(l, 1);
+		ret->high = ret->low + (l->ticks.ns ? l->ticks.ns : 1);
 	return ret->n > 0;
 }
 

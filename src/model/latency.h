@@ -11,6 +11,7 @@ struct fsc_ticks {
 	double ns;    /* of one; 0: the slot counts nanoseconds */
 	double floor; /* what a call that does nothing reads; taken out of what is shown */
 	double mean;  /* likewise on average, taken out of averages */
+	bool ordered; /* the clock was read in the order of the program */
 };
 
 /* The latest calls of a line, each by itself, where the source keeps them. */
@@ -64,11 +65,12 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 void fsc_latencies_sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse,
 			size_t top);
 
-/* A value of the slot, averages and sums over calls, and a difference of values, in ns. */
+/* A value of the slot, averages, deviation and sums over calls, in ns. Of ticks there are no
+ * squares: their deviation is the histogram's. */
 double fsc_latency_ns(const struct fsc_latency *l, double value);
 double fsc_latency_average(const struct fsc_latency *l);
+double fsc_latency_stddev(const struct fsc_latency *l);
 double fsc_latency_total(const struct fsc_latency *l);
-double fsc_latency_spread(const struct fsc_latency *l, double difference);
 /* The value below which a share q (0 to 1) of the calls lie, from the histogram; off by 1.6 % at
  * most, and never outside the least and greatest value. 0 where there are no calls. */
 double fsc_slot_quantile(const struct fsc_slot *s, double q);

@@ -61,10 +61,13 @@ struct fsc_scope_books {
 	bool raw;	 /* which was left in */
 	char grade;	 /* of the clock, 'A' to 'D' */
 	const char *why; /* not A */
-	uint64_t lost_threads, lost_names, backwards, left_open;
-	uint64_t torn;	 /* readings of checkpoints that were written to all the time */
-	uint64_t lapped; /* raw samples that were overwritten while they were read */
-	uint64_t unseen; /* checkpoints in memory that could not be had any more */
+	bool ordered;	 /* so were the clock reads, all of them */
+	uint64_t lost_threads, lost_names, backwards;
+	uint64_t left_open; /* checkpoints that were entered and not left when the process ended */
+	const char *open_name; /* one of them */
+	uint64_t torn;	       /* readings of checkpoints that were written to all the time */
+	uint64_t lapped;       /* raw samples that were overwritten while they were read */
+	uint64_t unseen;       /* checkpoints in memory that could not be had any more */
 };
 
 /* The books. seen = kept + the sum of lost. */

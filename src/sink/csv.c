@@ -100,7 +100,7 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		value(b, row, fsc_latency_ns(row, (double)fsc_slot_min(m)));
 		value(b, row, fsc_latency_average(row));
 		value(b, row, fsc_latency_ns(row, (double)m->max));
-		value(b, row, fsc_latency_spread(row, fsc_slot_stddev(m)));
+		value(b, row, fsc_latency_stddev(row));
 		for (size_t k = 0; k < sizeof(q) / sizeof(q[0]); k++)
 			value(b, row, fsc_latency_ns(row, fsc_slot_quantile(m, q[k])));
 		fsc_buf_printf(b, ",%llu,%llu,%llu,%.0f\n", (unsigned long long)m->self_total,

@@ -151,7 +151,9 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		add_value(b, "p999_ns", row, fsc_slot_quantile(m, 0.999));
 		add_value(b, "max_ns", row, (double)m->max);
 		fsc_buf_puts(b, ",\"stddev_ns\":");
-		put_value(b, row, fsc_latency_spread(row, fsc_slot_stddev(m)));
+		put_value(b, row, fsc_latency_stddev(row));
+		if (row->ticks.ns)
+			fsc_buf_printf(b, ",\"ordered\":%s", row->ticks.ordered ? "true" : "false");
 		add_parts(l, m, b);
 		add_ns(b, "floor_ns", row->floor_ns);
 		fsc_buf_printf(b, ",\"at_floor\":%s", fsc_latency_at_floor(row) ? "true" : "false");
@@ -246,6 +248,8 @@ static void add_scopes(const struct fsc_scope_books *p, struct fsc_buf *b)
 	add_number(b, "processes", p->processes);
 	add_number(b, "threads", p->threads);
 	add_number(b, "left_open", p->left_open);
+	if (p->open_name)
+		add_string(b, "open", p->open_name);
 	add_number(b, "backwards", p->backwards);
 	add_number(b, "lost_threads", p->lost_threads);
 	add_number(b, "lost_names", p->lost_names);

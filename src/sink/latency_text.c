@@ -90,7 +90,7 @@ static double v_max(const struct fsc_latency *l)
 
 static double v_stddev(const struct fsc_latency *l)
 {
-	return fsc_latency_spread(l, fsc_slot_stddev(l->slot));
+	return fsc_latency_stddev(l);
 }
 
 static double v_self(const struct fsc_latency *l)

@@ -221,6 +221,11 @@ static void add_scopes(const struct fsc_summary *sum, struct fsc_buf *b)
 
 	add_event(b, "exits without entry", sum->unmatched);
 	add_event(b, "entered and not left", p->left_open);
+	if (p->open_name) {
+		fsc_buf_puts(b, " (");
+		fsc_fmt_term(b, p->open_name);
+		fsc_buf_putc(b, ')');
+	}
 	add_event(b, "clock went backwards", p->backwards);
 	add_event(b, "threads without memory", p->lost_threads);
 	add_event(b, "checkpoints without memory", p->lost_names);
@@ -233,7 +238,8 @@ static void add_scopes(const struct fsc_summary *sum, struct fsc_buf *b)
 		       p->processes == 1 ? "" : "es", p->clock, p->grade);
 	if (p->why)
 		fsc_buf_printf(b, " (%s)", p->why);
-	fsc_buf_printf(b, ", a tick is %.3f ns, a step ", p->tick_ns);
+	fsc_buf_printf(b, ", %sa tick is %.3f ns, a step ", p->ordered ? "read in order, " : "",
+		       p->tick_ns);
 	fsc_fmt_ns(b, p->step_ns);
 	fsc_buf_puts(b, "; an empty checkpoint reads ");
 	fsc_fmt_ns(b, p->empty_ns);

@@ -45,6 +45,8 @@ static int chunk_number(const char *name, uint32_t pid)
 	if (!p || strncmp(p, "/funcscope.", 11))
 		return -1;
 	who = strtoul(p + 11, &end, 10);
+	if (*end == '-')
+		strtoul(end + 1, &end, 10);
 	if (*end != '.' || who != pid)
 		return -1;
 	n = strtoul(end + 1, &end, 10);
@@ -78,15 +80,15 @@ static int open_links(const char *dir, struct fsc_chunks *c)
 
 /* ---- by socket ---- */
 
-static int connect_to(pid_t pid, uid_t uid, uint32_t inner)
+static int connect_below(const char *root, pid_t pid, uid_t uid, uint32_t inner)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
 	int fd, len;
 
-	len = snprintf(to.sun_path, sizeof(to.sun_path), "/proc/%d/root/tmp/funcscope-%u/%u.sock",
-		       (int)pid, (unsigned)uid, inner);
+	len = snprintf(to.sun_path, sizeof(to.sun_path), "%s/tmp/funcscope-%u/%u.sock", root,
+		       (unsigned)uid, inner);
 	if (len >= (int)sizeof(to.sun_path))
 		return -ENAMETOOLONG;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -99,6 +101,17 @@ static int connect_to(pid_t pid, uid_t uid, uint32_t inner)
 		return -EACCES;
 	}
 	return fd;
+}
+
+/* In the process's own root, where we may look into it; else in ours. */
+static int connect_to(pid_t pid, uid_t uid, uint32_t inner)
+{
+	char root[32];
+	int fd;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	fd = connect_below(root, pid, uid, inner);
+	return fd >= 0 ? fd : connect_below("", pid, uid, inner);
 }
 
 static void take_descriptors(struct msghdr *msg, struct fsc_chunks *c)

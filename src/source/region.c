@@ -29,7 +29,7 @@ struct fsc_region {
 	struct chunk chunks[FUNCSCOPE_CHUNKS];
 	size_t n_chunks;
 	struct funcscope_region head;
-	uint64_t skipped;
+	uint64_t skipped, threads;
 	uint64_t hist[FUNCSCOPE_HIST_BUCKETS];
 	uint64_t samples[1 << 16];
 };
@@ -399,7 +399,7 @@ int fsc_region_each(struct fsc_region *r, bool skip,
 	struct walk w = {r, skip, fn, arg};
 	int rc = 0;
 
-	r->skipped = 0;
+	r->skipped = r->threads = 0;
 
 	for (; !rc && offset; offset = next) {
 		const struct funcscope_lane *lane = at(r, offset, size);
@@ -413,9 +413,15 @@ int fsc_region_each(struct fsc_region *r, bool skip,
 		next = (uint64_t)__atomic_load_n(&lane->next, __ATOMIC_RELAXED) * UNIT;
 		if (next && next + size > offset)
 			return bad(r, "the list of its threads", err);
+		r->threads += lane->owners;
 		rc = walk_lane(&w, lane, offset, err);
 	}
 	return rc;
+}
+
+uint64_t fsc_region_threads(const struct fsc_region *r)
+{
+	return r->threads;
 }
 
 uint64_t fsc_region_skipped(const struct fsc_region *r)

@@ -50,6 +50,8 @@ int fsc_region_each(struct fsc_region *r, bool skip,
 		    int (*fn)(const struct fsc_region_cell *c, void *arg, struct fsc_err *err),
 		    void *arg, struct fsc_err *err);
 
+/* Threads that have been in checkpoints, as of the last reading. */
+uint64_t fsc_region_threads(const struct fsc_region *r);
 /* Checkpoints that had to be left out at the last reading. */
 uint64_t fsc_region_skipped(const struct fsc_region *r);
 

@@ -27,6 +27,7 @@ struct process {
 	char *binary;
 	uint32_t *funcs; /* by the index of a record; 0: not asked yet, else the function's + 1 */
 	uint64_t torn, lapped, left_open;
+	uint32_t open_func; /* one that is open, if any is */
 };
 
 struct file {
@@ -38,6 +39,7 @@ struct fsc_scopes {
 	uint32_t by;
 	bool raw;
 	struct fsc_tick_clock clock;
+	bool ways[2];		  /* free-running, ordered: checkpoints that read the clock so */
 	struct fsc_vec processes; /* struct process */
 	struct fsc_vec funcs;	  /* struct fsc_func; strings are owned */
 	struct fsc_map by_name;
@@ -238,6 +240,31 @@ void fsc_scopes_ended(struct fsc_scopes *s, pid_t pid)
 			FSC_AT(struct process, &s->processes, i)->ended = true;
 }
 
+/* A process that gave its memory back may have taken other memory since. */
+int fsc_scopes_renew(struct fsc_scopes *s, struct fsc_err *err)
+{
+	for (size_t i = 0; i < s->processes.n; i++) {
+		struct process *p = FSC_AT(struct process, &s->processes, i);
+		bool more, added;
+		int rc;
+
+		if (p->ended || p->path)
+			continue;
+		rc = fsc_region_update(p->region, &more, err);
+		if (rc)
+			return rc;
+		if (!fsc_region_header(p->region)->exited)
+			continue;
+		p->ended = true;
+		rc = fsc_scopes_add(s, p->pid, &added, NULL);
+		if (rc == -ENOMEM)
+			return fsc_err_nomem(err);
+		if (rc) /* none yet: ask again */
+			FSC_AT(struct process, &s->processes, i)->ended = false;
+	}
+	return 0;
+}
+
 size_t fsc_scopes_processes(const struct fsc_scopes *s)
 {
 	return s->processes.n;
@@ -393,15 +420,6 @@ static struct fsc_latency *row_of(struct reading *r, const struct fsc_count *key
 	return row;
 }
 
-static void add_squares(struct fsc_slot *s, uint64_t n, uint64_t middle)
-{
-	unsigned __int128 sum = (unsigned __int128)s->square_high << 64 | s->square_low;
-
-	sum += (unsigned __int128)middle * middle * n;
-	s->square_low = (uint64_t)sum;
-	s->square_high = (uint64_t)(sum >> 64);
-}
-
 static void add_sums(struct fsc_slot *s, const struct fsc_region_cell *c)
 {
 	s->count += c->count;
@@ -411,14 +429,8 @@ static void add_sums(struct fsc_slot *s, const struct fsc_region_cell *c)
 		s->max = c->max;
 	if (c->count && ~c->min > s->min_inverted)
 		s->min_inverted = ~c->min;
-	for (uint32_t i = 0; i < FSC_HIST_BUCKETS; i++) {
-		if (!c->hist[i])
-			continue;
+	for (uint32_t i = 0; i < FSC_HIST_BUCKETS; i++)
 		s->hist[i] += c->hist[i];
-		add_squares(s, c->hist[i],
-			    i == FSC_HIST_OVER ? c->max
-					       : (fsc_hist_low(i) + fsc_hist_low(i + 1)) / 2);
-	}
 }
 _Static_assert((int)FSC_HIST_BUCKETS == (int)FUNCSCOPE_HIST_BUCKETS, "one histogram for all");
 
@@ -448,7 +460,8 @@ static int add_cell(const struct fsc_region_cell *c, void *arg, struct fsc_err *
 
 	r->p->torn += c->torn;
 	r->p->lapped += c->lapped;
-	r->p->left_open += c->open;
+	if (c->open && r->p->ended && !func_of(s, r->p, c->index, &r->p->open_func, err))
+		r->p->left_open++;
 	if (!c->count)
 		return 0;
 	rc = func_of(s, r->p, c->index, &key.func, err);
@@ -464,7 +477,8 @@ static int add_cell(const struct fsc_region_cell *c, void *arg, struct fsc_err *
 	if (!row)
 		return fsc_err_nomem(err);
 	row->ticks = (struct fsc_ticks){s->clock.ns, s->raw ? 0 : s->clock.floor[c->ordered],
-					s->raw ? 0 : s->clock.mean[c->ordered]};
+					s->raw ? 0 : s->clock.mean[c->ordered], c->ordered};
+	s->ways[c->ordered] = true;
 	row->floor_ns = s->clock.floor[c->ordered] * s->clock.ns;
 	add_sums(row->slot, c);
 	row->recent.n += c->n_samples;
@@ -480,7 +494,7 @@ static int refresh(struct process *p, struct fsc_err *err)
 	bool more;
 	int rc = fsc_region_update(p->region, &more, err);
 
-	if (rc || !more)
+	if (rc || !more || fsc_region_header(p->region)->exited)
 		return rc;
 	if (p->path)
 		rc = fsc_chunks_open(p->path, &chunks, err);
@@ -562,7 +576,7 @@ static void add_process_books(const struct process *p, struct fsc_summary *sum, 
 	lost[1] += h->too_deep;
 	lost[2] += fsc_region_skipped(p->region);
 	sum->unmatched += h->unmatched;
-	sum->scopes.threads += h->lanes;
+	sum->scopes.threads += fsc_region_threads(p->region);
 	sum->scopes.lost_threads += h->lost_threads;
 	sum->scopes.lost_names += h->lost_names;
 	sum->scopes.backwards += h->backwards;
@@ -574,18 +588,27 @@ static void add_process_books(const struct process *p, struct fsc_summary *sum, 
 void fsc_scopes_books(const struct fsc_scopes *s, struct fsc_summary *sum)
 {
 	uint64_t lost[3] = {0};
+	bool ordered = s->ways[1] && !s->ways[0];
 
 	sum->scopes = (struct fsc_scope_books){.known = true,
 					       .processes = s->processes.n,
 					       .clock = s->clock.name,
 					       .tick_ns = s->clock.ns,
 					       .step_ns = s->clock.step_ns,
-					       .empty_ns = s->clock.floor[0] * s->clock.ns,
+					       .empty_ns = s->clock.floor[ordered] * s->clock.ns,
+					       .ordered = ordered,
 					       .raw = s->raw,
 					       .grade = s->clock.grade,
 					       .why = s->clock.why};
 	for (size_t i = 0; i < s->processes.n; i++)
 		add_process_books(FSC_AT(struct process, &s->processes, i), sum, lost);
+	for (size_t i = 0; i < s->processes.n; i++) {
+		const struct process *p = FSC_AT(struct process, &s->processes, i);
+
+		if (p->left_open)
+			sum->scopes.open_name =
+			    FSC_AT(struct fsc_func, &s->funcs, p->open_func)->name;
+	}
 	sum->lost[0] = (struct fsc_named){"no_memory", lost[0]};
 	sum->lost[1] = (struct fsc_named){"too_deep", lost[1]};
 	sum->scopes.unseen = lost[2];

@@ -22,6 +22,8 @@ int fsc_scopes_add(struct fsc_scopes *s, pid_t pid, bool *ret_added, struct fsc_
  * yet. */
 int fsc_scopes_add_file(struct fsc_scopes *s, const char *path, struct fsc_err *err);
 int fsc_scopes_add_directory(struct fsc_scopes *s, const char *path, struct fsc_err *err);
+/* Looks whether processes that gave their memory back have taken other; both count. */
+int fsc_scopes_renew(struct fsc_scopes *s, struct fsc_err *err);
 /* What is read after this is the last of a process: it has ended. */
 void fsc_scopes_ended(struct fsc_scopes *s, pid_t pid);
 size_t fsc_scopes_processes(const struct fsc_scopes *s);

@@ -73,8 +73,16 @@ static double measure_rate(void)
 	return ticks[1] > ticks[0] ? (double)(ns[1] - ns[0]) / (double)(ticks[1] - ticks[0]) : 1;
 }
 
+static void read_pair(bool ordered)
+{
+	uint64_t ticks = ordered ? funcscope_begin_ordered_() : funcscope_rdtsc();
+
+	ticks = (ordered ? funcscope_end_ordered_() : funcscope_rdtsc()) - ticks;
+	__asm__ volatile("" ::"r"(ticks));
+}
+
 /* The least of many rounds: what else the machine does is not part of it. */
-static double measure_pair(void)
+static double measure_pair(bool ordered)
 {
 	enum { PAIRS = 500, ROUNDS = 20 };
 	double best = INFINITY;
@@ -83,12 +91,8 @@ static double measure_pair(void)
 		uint64_t start = fsc_clock_mono();
 		double ns;
 
-		for (int k = 0; k < PAIRS; k++) {
-			uint64_t ticks = funcscope_rdtsc();
-
-			ticks = funcscope_rdtsc() - ticks;
-			__asm__ volatile("" ::"r"(ticks));
-		}
+		for (int k = 0; k < PAIRS; k++)
+			read_pair(ordered);
 		ns = (double)(fsc_clock_mono() - start) / PAIRS;
 		best = ns < best ? ns : best;
 	}
@@ -137,7 +141,8 @@ void fsc_ticks_measure(struct fsc_tick_clock *c)
 		backwards |= freely[i] >> 63 || in_order[i] >> 63;
 	}
 	c->ns = measure_rate();
-	c->pair_ns = measure_pair();
+	c->pair_ns[0] = measure_pair(false);
+	c->pair_ns[1] = measure_pair(true);
 	c->step_ns = (double)(step ? step : 1) * c->ns;
 	sum_up(freely, &c->floor[0], &c->mean[0]);
 	sum_up(in_order, &c->floor[1], &c->mean[1]);

@@ -9,14 +9,14 @@
 #include "model/profile.h"
 
 struct fsc_tick_clock {
-	const char *name; /* "tsc", "cntvct" */
-	double ns;	  /* of one tick */
-	double step_ns;	  /* the least it moves */
-	double floor[2];  /* ticks between two readings in a row, median: free-running, ordered */
-	double mean[2];	  /* and on average, without the slowest hundredth */
-	double pair_ns;	  /* what two readings cost, free-running */
-	char grade;	  /* 'A' to 'D' */
-	const char *why;  /* what keeps it from an A; NULL */
+	const char *name;  /* "tsc", "cntvct" */
+	double ns;	   /* of one tick */
+	double step_ns;	   /* the least it moves */
+	double floor[2];   /* ticks between two readings in a row, median: free-running, ordered */
+	double mean[2];	   /* and on average, without the slowest hundredth */
+	double pair_ns[2]; /* what two readings cost: free-running, ordered */
+	char grade;	   /* 'A' to 'D' */
+	const char *why;   /* what keeps it from an A; NULL */
 };
 
 /* Measures; takes about 20 ms. */

@@ -150,6 +150,7 @@ scopes_close() {
 	fs_attach files/funcscope.*.0
 	assert_calls numbered 321
 	assert_eq "entered and not left" 1 "$(summary left_open)"
+	assert_eq "where it was" 1 "$(summary open)"
 	fs_attach ./files
 	assert_calls numbered 321
 }
@@ -165,6 +166,28 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	join
 	scopes_close
 	assert_calls numbered 77
+}
+
+@test "memory that was given back and taken again counts, too" {
+	start_scoped
+	arm_as attach -f json --all "$RUNNER"
+	ask go 30
+	ask again
+	ask go 12
+	finish
+	scopes_close
+	assert_calls numbered 42
+	printf 'go 5\nagain\ngo 6\nagain\ngo 7\n' >orders
+	"$FUNCSCOPE" attach -f json -- "$FIXTURES/scoped" <orders >"$TMP/all" 2>"$TMP/err" 3>&-
+	grep '"type"' "$TMP/all" >"$TMP/out"
+	scopes_close
+	assert_calls numbered 18
+}
+
+@test "nothing to read is an error" {
+	mkdir empty
+	fs_error 1 'nothing to read' attach ./empty
+	fs_error 1 'nothing to read' attach --wait -d 0.1 nosuchprogram
 }
 
 @test "the end of the process ends it, with everything" {

@@ -391,9 +391,32 @@ static void equal_bins_hold_what_they_say(void **state)
 	free(s);
 }
 
+/* Of ticks: the deviation is the histogram's, within what the least and the greatest allow. */
+static void ticks_in_nanoseconds(void **state)
+{
+	struct fsc_slot *s = calloc(1, sizeof(*s));
+	struct fsc_latency l = {.slot = s, .ticks = {.ns = 0.5, .floor = 20, .mean = 24}};
+
+	(void)state;
+	assert_non_null(s);
+	for (int i = 0; i < 100; i++)
+		keep(s, i % 2 ? 2130000 : 2140000);
+	assert_true(fabs(fsc_latency_ns(&l, 2130000) - 1064990) < 1);
+	assert_true(fabs(fsc_latency_average(&l) - 1067488) < 1);
+	assert_true(fsc_latency_stddev(&l) > 1000 && fsc_latency_stddev(&l) <= 2600);
+	assert_true(fsc_latency_ns(&l, 5) == 0);
+	memset(s, 0, sizeof(*s));
+	keep(s, 40);
+	/* One call: its average is neither below the least nor above the greatest. */
+	assert_true(fsc_latency_average(&l) == fsc_latency_ns(&l, 40));
+	assert_true(fsc_latency_stddev(&l) == 0);
+	free(s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(ticks_in_nanoseconds),
 	    cmocka_unit_test(every_bucket_begins_where_it_says),
 	    cmocka_unit_test(the_ends_of_the_histogram),
 	    cmocka_unit_test(powers_of_two_and_their_neighbours),
