@@ -327,7 +327,7 @@ FUNCSCOPE_INLINE_ void *funcscope_file_mmap_4K(const char *dir, size_t size)
 #define FUNCSCOPE_ENTER(idx)	  ((void)sizeof(idx))
 #define FUNCSCOPE_EXIT(idx)	  ((void)sizeof(idx))
 #define FUNCSCOPE_SCOPE(name)	  ((void)sizeof(name))
-#define FUNCSCOPE_LAPS(laps)	  static uint64_t laps __attribute__((unused))
+#define FUNCSCOPE_LAPS(laps)	  uint64_t laps __attribute__((unused))
 #define FUNCSCOPE_LAP(laps, name) ((void)sizeof(laps), (void)sizeof(name))
 #define FUNCSCOPE_RESTART(laps)	  ((void)sizeof(laps))
 
