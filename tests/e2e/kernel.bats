@@ -143,7 +143,7 @@ proves() {
 	fs_error 1 "did you mean" count "k:${GETPPID}x" -d 0.1
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "every kernel function by glob on the best rung is quick to arm and to leave: a few hundred" {
 	need_check kprobe.multi
 	fs_json 't*_*' -x '*trace*' -- "$FIXTURES/syscalls" 1

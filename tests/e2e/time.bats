@@ -258,7 +258,7 @@ teardown() { e2e_teardown; }
 }
 
 # The fixture measures around the system call; a sleep is never shorter than asked for.
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "a kernel function that sleeps: percentiles on each rung" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)

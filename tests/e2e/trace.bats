@@ -227,7 +227,7 @@ came() {
 	done
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "a kernel function: a string of the user's, a predicate, joined with its return" {
 	need_kernel_functions
 	fs_trace --ret 'do_sys_openat2 (STRCMP("/proc/self/stat", arg2)) "%s", arg2' -- bash -c 'read -r x </proc/self/stat'
