@@ -25,9 +25,14 @@ LIBT_TSAN := counts threads
 asan.flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 tsan.flags := -fsanitize=thread
 
+# With another C library, where its compiler is installed.
+LIBT_MUSL  := $(if $(shell command -v musl-gcc),counts nesting threads fork memory socket files)
+musl.flags := -idirafter /usr/include -idirafter /usr/include/$(MULTIARCH)
+
 LIBT_BIN := $(LIBT_PLAIN:%=$(LIBT)/test_%) $(addprefix $(LIBT)/test_,cxx functions shared loaded)
 LIBT_LIB := $(addprefix $(LIBT)/,libplugged.so libscoped.so libscoped-bare.so)
-LIBT_SAN := $(LIBT_ASAN:%=$(LIBT)/asan/test_%) $(LIBT_TSAN:%=$(LIBT)/tsan/test_%)
+LIBT_SAN := $(LIBT_ASAN:%=$(LIBT)/asan/test_%) $(LIBT_TSAN:%=$(LIBT)/tsan/test_%) \
+	    $(LIBT_MUSL:%=$(LIBT)/musl/test_%)
 
 .PHONY: lib-programs lib-tests lib-arm64 test-lib
 lib-programs: $(LIBT_BIN) $(LIBT_LIB)
@@ -38,19 +43,20 @@ lib-arm64:
 	@! command -v aarch64-linux-gnu-g++ >/dev/null || \
 		$(MAKE) --no-print-directory CROSS=aarch64-linux-gnu- O=$(O)/lib/arm64 lib-programs
 
-$(LIBT_BIN) $(LIBT_LIB) $(LIBT_SAN): | $(LIBT)/asan $(LIBT)/tsan
-$(LIBT)/asan $(LIBT)/tsan:
+$(LIBT_BIN) $(LIBT_LIB) $(LIBT_SAN): | $(LIBT)/asan $(LIBT)/tsan $(LIBT)/musl
+$(LIBT)/asan $(LIBT)/tsan $(LIBT)/musl:
 	@mkdir -p $@
 
 libt_source = $(LIBT_SRC)/test_$(firstword $(subst -, ,$(1))).c
 
 define LIBT_RULE
 $(LIBT)/$(2)test_$(1): $(call libt_source,$(1)) $(LIBT_HDR)
-	$$(CC) $$(LIBT_CFLAGS) $$($(1).flags) $(3) -o $$@ $$< lib/funcscope.c
+	$(4) $$(LIBT_CFLAGS) $$($(1).flags) $(3) -o $$@ $$< lib/funcscope.c
 endef
-$(foreach t,$(LIBT_PLAIN),$(eval $(call LIBT_RULE,$(t),,)))
-$(foreach t,$(LIBT_ASAN),$(eval $(call LIBT_RULE,$(t),asan/,$(asan.flags))))
-$(foreach t,$(LIBT_TSAN),$(eval $(call LIBT_RULE,$(t),tsan/,$(tsan.flags))))
+$(foreach t,$(LIBT_PLAIN),$(eval $(call LIBT_RULE,$(t),,,$(CC))))
+$(foreach t,$(LIBT_ASAN),$(eval $(call LIBT_RULE,$(t),asan/,$(asan.flags),$(CC))))
+$(foreach t,$(LIBT_TSAN),$(eval $(call LIBT_RULE,$(t),tsan/,$(tsan.flags),$(CC))))
+$(foreach t,$(LIBT_MUSL),$(eval $(call LIBT_RULE,$(t),musl/,$(musl.flags),musl-gcc)))
 
 $(LIBT)/cxx_%.o: $(LIBT_SRC)/cxx_%.cc $(LIBT_HDR)
 	$(CXX) $(LIBT_CXXFLAGS) $(LIBT_FAKE) -c -o $@ $<

@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,11 +73,12 @@ check_fail(const char *file, int line, const char *fmt, ...)
 				   strerror(errno), #why);                                         \
 	} while (0)
 
+static char *check_reason; /* shared with the process of a test: why it was skipped */
+enum { CHECK_REASON_LEN = 256 };
+
 #define SKIP(...)                                                                                  \
 	do {                                                                                       \
-		printf("# skipped: " __VA_ARGS__);                                                 \
-		printf("\n");                                                                      \
-		fflush(stdout);                                                                    \
+		snprintf(check_reason, CHECK_REASON_LEN, __VA_ARGS__);                             \
 		exit(CHECK_SKIPPED);                                                               \
 	} while (0)
 
@@ -103,25 +106,50 @@ static inline void check_child(pid_t pid, int line)
 }
 #define CHILD_IS_WELL(pid) check_child(pid, __LINE__)
 
-static inline int check_one(const struct check_test *t, int number)
+static volatile pid_t check_running; /* and its children: they are one process group */
+
+/* What hangs has failed. Not by the test's own alarm: it may hang with all signals blocked. */
+static inline void check_give_up(int sig)
 {
-	const char *tag = getenv("CHECK_TAG");
+	(void)sig;
+	kill(-check_running, SIGKILL);
+}
+
+static inline int check_run(const struct check_test *t)
+{
+	struct sigaction on_alarm = {.sa_handler = check_give_up};
 	int status = -1;
 	pid_t pid;
 
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		alarm(CHECK_AT_MOST_S); /* what hangs has failed */
+		setpgid(0, 0);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		t->run();
 		fflush(stdout);
 		exit(0);
 	}
-	if (pid > 0)
-		while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-			;
+	if (pid < 0)
+		return -1;
+	setpgid(pid, pid);
+	check_running = pid;
+	sigaction(SIGALRM, &on_alarm, NULL);
+	alarm(CHECK_AT_MOST_S);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+	alarm(0);
+	kill(-pid, SIGKILL); /* what it left behind */
+	return status;
+}
+
+static inline int check_one(const struct check_test *t, int number)
+{
+	const char *tag = getenv("CHECK_TAG");
+	int status = check_run(t);
+
 	if (WIFEXITED(status) && WEXITSTATUS(status) == CHECK_SKIPPED) {
-		printf("ok %d - %s%s # skip\n", number, tag ? tag : "", t->name);
+		printf("ok %d - %s%s # skip %s\n", number, tag ? tag : "", t->name, check_reason);
 		return 0;
 	}
 	if (status)
@@ -134,6 +162,10 @@ static inline int check_all(const struct check_test *tests, size_t n, int argc, 
 {
 	int failed = 0, ran = 0;
 
+	check_reason =
+	    mmap(NULL, CHECK_REASON_LEN, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (check_reason == MAP_FAILED)
+		return 1;
 	for (size_t i = 0; i < n; i++)
 		if (argc < 2 || strstr(tests[i].name, argv[1]))
 			failed += check_one(&tests[i], ++ran);

@@ -4,7 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 
 #include "reader.h"
 
@@ -56,17 +58,29 @@ static int descriptors(void)
 	return n;
 }
 
-static void socket_name(char *path, size_t size, pid_t pid)
+static struct sockaddr_un socket_name(pid_t pid)
 {
-	snprintf(path, size, "/tmp/funcscope-%u/%d.sock", (unsigned)geteuid(), (int)pid);
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "/tmp/funcscope-%u/%d.sock", (unsigned)geteuid(),
+		 (int)pid);
+	return at;
 }
 
+static int has_socket_file(pid_t pid)
+{
+	return !access(socket_name(pid).sun_path, F_OK);
+}
+
+/* Somebody listens: a file alone may be of a process that was killed and had the number before. */
 static int has_socket(pid_t pid)
 {
-	char path[64];
+	struct sockaddr_un at = socket_name(pid);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc = connect(fd, (struct sockaddr *)&at, sizeof(at));
 
-	socket_name(path, sizeof(path), pid);
-	return !access(path, F_OK);
+	close(fd);
+	return !rc;
 }
 
 /* ---- the child's memory ---- */
@@ -373,7 +387,7 @@ static void sockets_go_with_their_process(void)
 		exit(0);
 	}
 	CHILD_IS_WELL(pid);
-	CHECK(!has_socket(pid));
+	CHECK(!has_socket_file(pid));
 	CHECK(has_socket(getpid()));
 }
 

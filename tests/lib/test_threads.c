@@ -228,6 +228,7 @@ static void *enter_and_end(void *unused)
 static void *exit_only(void *unused)
 {
 	(void)unused;
+	pair(5); /* has the lane now */
 	FUNCSCOPE_EXIT(4);
 	pair(4);
 	return NULL;
@@ -258,50 +259,57 @@ static void at_the_end(void *rounds)
 		pthread_setspecific(keys[0], (void *)(n - 1));
 }
 
-static void at_the_end_too(void *unused)
+static void at_the_end_too(void *rounds_left)
 {
-	(void)unused;
+	intptr_t n = (intptr_t)rounds_left;
+
 	pair(7);
+	if (n > 1)
+		pthread_setspecific(keys[1], (void *)(n - 1));
 }
 
-static void *end_with_keys(void *rounds)
+static void *end_with_keys(void *n)
 {
-	pthread_setspecific(keys[0], rounds);
-	pthread_setspecific(keys[1], &gate);
+	pthread_setspecific(keys[0], n);
+	pthread_setspecific(keys[1], n);
 	pair(5);
 	return NULL;
 }
 
-/* A key made before the library's own, and one made after it. */
-static void end_threads(intptr_t rounds, int threads)
+/* A key made before the library's own, and one made after it: their destructors run in that order.
+ */
+static void end_threads(intptr_t n, int threads)
 {
 	CHECK(!pthread_key_create(&keys[0], at_the_end));
 	start();
 	CHECK(!pthread_key_create(&keys[1], at_the_end_too));
 	for (int i = 0; i < threads; i++)
-		pthread_join(spawn(end_with_keys, (void *)rounds), NULL);
+		pthread_join(spawn(end_with_keys, (void *)n), NULL);
 	nobody_is_busy();
 	EQUAL(sums_of(5).calls, threads);
-	EQUAL(sums_of(7).calls, threads);
 	EQUAL(books().lanes, 1);
+	EQUAL(sums_of(6).calls + sums_of(7).calls + sums_named("at the end").calls +
+		  books().lost_calls,
+	      3 * n * threads);
 }
 
 static void checkpoints_in_key_destructors(void)
 {
 	end_threads(1, 20);
 	EQUAL(sums_of(6).calls, 20);
+	EQUAL(sums_of(7).calls, 20);
 	EQUAL(sums_named("at the end").calls, 20);
+	EQUAL(books().lost_calls, 0);
 }
 
+/* In the last round nobody would take the lane back: what comes then is lost, and counted. */
 static void checkpoints_in_every_round_of_destructors(void)
 {
 #ifdef __SANITIZE_THREAD__
 	SKIP("the sanitizer ends its part of a thread one round earlier");
 #endif
 	end_threads(PTHREAD_DESTRUCTOR_ITERATIONS, 20);
-	EQUAL(sums_of(6).calls + sums_named("at the end").calls + books().lost_calls,
-	      2 * 20 * PTHREAD_DESTRUCTOR_ITERATIONS);
-	CHECK(sums_of(6).calls >= 20);
+	CHECK(books().lost_calls <= 20);
 }
 
 static void *rely_on_destructors(void *unused)
@@ -314,7 +322,7 @@ static void *rely_on_destructors(void *unused)
 static void *only_at_the_end(void *unused)
 {
 	(void)unused;
-	pthread_setspecific(keys[1], &gate);
+	pthread_setspecific(keys[1], (void *)1);
 	return rely_on_destructors(NULL);
 }
 
