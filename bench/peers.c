@@ -1,5 +1,6 @@
-/* N calls of a function that does nothing, with an entry and an exit event of LTTng-UST (-DLTTNG), or compiled for
- * uftrace (-pg -mfentry). Prints the nanoseconds of a call; with the tracer off that is the price of nothing. */
+/* N calls of a function that does nothing, with an entry and an exit event of LTTng-UST (-DLTTNG),
+ * or compiled for uftrace (-pg -mfentry). Prints the nanoseconds of a call; with the tracer off
+ * that is the price of nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

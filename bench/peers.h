@@ -1,4 +1,5 @@
-/* The tracepoints that LTTng-UST gets where ours has a checkpoint: one at the entry, one at the exit. */
+/* The tracepoints that LTTng-UST gets where ours has a checkpoint: one at the entry, one at the
+ * exit. */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER bench
 
