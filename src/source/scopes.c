@@ -135,18 +135,18 @@ static int add_process(struct fsc_scopes *s, struct process *new, struct fsc_chu
 	else
 		snprintf(name, sizeof(name), "process %d", (int)new->pid);
 	rc = fsc_region_open(chunks, name, &new->region, err);
-	if (!rc) {
-		h = fsc_region_header(new->region);
-		if (!new->binary)
-			new->binary = strdup(h->program);
-		new->funcs = calloc(h->cells ? h->cells : 1, sizeof(*new->funcs));
-		p = new->funcs &&new->binary ? fsc_vec_push(&s->processes) : NULL;
-		if (!p)
-			rc = fsc_err_nomem(err);
-	}
 	if (rc) {
 		release_process(new);
 		return rc;
+	}
+	h = fsc_region_header(new->region);
+	if (!new->binary)
+		new->binary = strdup(h->program);
+	new->funcs = calloc(h->cells ? h->cells : 1, sizeof(*new->funcs));
+	p = new->funcs &&new->binary ? fsc_vec_push(&s->processes) : NULL;
+	if (!p) {
+		release_process(new);
+		return fsc_err_nomem(err);
 	}
 	*p = *new;
 	if (!p->path)

@@ -23,13 +23,13 @@ static int rising(const void *a, const void *b)
 
 static void sum_up(uint64_t *v, double *median, double *mean)
 {
-	enum { KEPT = READINGS - READINGS / 100 };
+	enum { KEPT = READINGS - READINGS / 100, MIDDLE = READINGS / 2 };
 	double sum = 0;
 
 	qsort(v, READINGS, sizeof(*v), rising);
 	for (size_t i = 0; i < KEPT; i++)
 		sum += (double)v[i];
-	*median = (double)v[READINGS / 2];
+	*median = (double)v[MIDDLE];
 	*mean = sum / KEPT;
 }
 
