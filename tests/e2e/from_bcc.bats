@@ -159,7 +159,7 @@ pages() {
 }
 
 @test "BCC's funccount: user functions, tracepoints, USDT" { pages from-bcc.md funccount user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "BCC's funccount: kernel functions" { pages from-bcc.md funccount kernel; }
 @test "BCC's funclatency: user functions" { pages from-bcc.md funclatency user; }
 # bats test_tags=once,deep
@@ -175,7 +175,7 @@ pages() {
 # bats test_tags=once
 @test "bpftrace: counting, kernel functions" { pages from-bpftrace.md Counting kernel; }
 @test "bpftrace: timing, user functions" { pages from-bpftrace.md Timing user; }
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "bpftrace: timing, kernel functions" { pages from-bpftrace.md Timing kernel; }
 @test "bpftrace: stacks, user functions and tracepoints" { pages from-bpftrace.md Stacks user; }
 # bats test_tags=once

@@ -134,7 +134,7 @@ teardown() { e2e_teardown; }
 	assert_match frames "$(rows type=stack)" 'schedule'
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "a kernel function: its way from the system call, and the user's below" {
 	need_kernel_functions
 	for via in $(kernel_ways); do
