@@ -41,7 +41,7 @@ include mk/packages.mk
 include mk/cross.mk
 
 SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
-	src/source/*.c src/sink/*.c src/cmd/*.c)
+	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/cmd/*.c)
 OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o
 SKEL := $(O)/gen/func_snoop.skel.h
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
@@ -111,7 +111,7 @@ install: all
 
 demo: EXTRA_PACKAGES := g++ xz-utils binutils
 demo: deps
-	@$(MAKE) --no-print-directory -s all fixtures
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all fixtures
 	@tools/demo
 
 include mk/fixtures.mk

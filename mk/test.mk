@@ -35,7 +35,7 @@ $(UNIT)/test_eval_kernel: $(O)/gen/eval_kernel.skel.h
 
 test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES) $(VM_PACKAGES)
 test: deps
-	@$(MAKE) --no-print-directory -s all unit lib-tests fixtures
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all unit lib-tests fixtures
 	@tests/run unit lib e2e vm
 
 test-unit: EXTRA_PACKAGES := $(TEST_PACKAGES)
@@ -48,7 +48,7 @@ test-e2e: deps all fixtures
 
 bench: EXTRA_PACKAGES := $(BENCH_PACKAGES) $(TEST_PACKAGES)
 bench: deps
-	@$(MAKE) --no-print-directory -s all fixtures
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all fixtures
 	@bench/run
 
 lint: EXTRA_PACKAGES := clang-format clang-tidy shellcheck

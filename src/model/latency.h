@@ -28,6 +28,7 @@ struct fsc_latency {
 	struct fsc_ticks ticks;
 	struct fsc_recent recent;
 	double floor_ns; /* what the probes themselves take, already taken out */
+	bool folded;	 /* of a monitor: one of too many, sent on in one sum with the others */
 };
 
 /* What was asked for beyond the durations. */

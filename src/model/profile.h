@@ -27,6 +27,7 @@ struct fsc_func {
 	const char *binary; /* file, kernel module or tracepoint category */
 	const char *name;
 	const char *symbol; /* mangled name, NULL where it is the same */
+	const char *group;  /* of a monitor's configuration, "cuda"; NULL: none */
 	struct fsc_sampled sampled;
 	uint64_t records_lost; /* of its calls: its ring was full */
 };
