@@ -70,7 +70,7 @@ proves() {
 	assert_match books "$(<out)" $'\nseen [0-9]+ = kept [0-9]+'
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "a glob: vfs_*, and an exclusion" {
 	fs_json --by comm 'vfs_*' -- "$FIXTURES/syscalls" 211
 	assert_eq "vfs_read" 211 "$(calls comm=fixcaller function=vfs_read)"

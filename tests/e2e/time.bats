@@ -8,7 +8,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "percentiles of a mixed distribution, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 1000
@@ -63,7 +63,7 @@ teardown() { e2e_teardown; }
 	assert_eq "self time" "$(latency total_ns nest_f)" "$(latency self_total_ns nest_f)"
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "recursion to depth 50 is exact to the call, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 20 3
@@ -119,7 +119,7 @@ teardown() { e2e_teardown; }
 	assert_match refused "$(summary refused_functions)" 'jump_now","why":"it never returns'
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "exceptions through timed functions: the program goes on, what returned is timed" {
 	for via in $(ways); do
 		fs_time --via "$via" "$FIXTURES/throws:throw_*" -- "$FIXTURES/throws" 100 40

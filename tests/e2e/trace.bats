@@ -7,7 +7,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "arguments and strings, on each rung" {
 	for n in {0..49}; do printf 'text number %d %d\n' "$n" "$n"; done >expected
 	for via in $(ways); do
@@ -61,7 +61,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "--ret: several probes on one function, each joined with its return" {
 	for via in $(ways); do
 		fs_trace --via "$via" --ret "$FIXTURES/nest:nest_dive \"A %d\", d" "$FIXTURES/nest:nest_div* \"B %d\", d" \
