@@ -93,6 +93,14 @@ static __always_inline int wanted(void)
 		if (!bpf_map_lookup_elem(&tasks, &id))
 			return 0;
 	}
+	if (cfg.only & FSC_ONLY_WANTED) {
+		__u8 *verdict;
+
+		id = pid_tgid() >> 32;
+		verdict = bpf_map_lookup_elem(&tasks, &id);
+		if (verdict && *verdict == FSC_UNWANTED)
+			return 0;
+	}
 	if (cfg.only & FSC_ONLY_TIDS) {
 		id = (__u32)pid_tgid();
 		if (!bpf_map_lookup_elem(&tasks, &id))

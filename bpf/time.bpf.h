@@ -54,6 +54,41 @@ static __always_inline __u64 *overhead(void)
 				    BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
+/* Slots that no key has, where they are given back. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, 1);
+	__type(value, __u32);
+} free_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct fsc_error_key);
+	__type(value, __u64);
+} errors SEC(".maps");
+
+/* A slot for the key, that of its function where there is none left. */
+static __always_inline __u32 borrow_slot(const struct fsc_count_key *key)
+{
+	__u32 slot, *there;
+
+	if (bpf_map_pop_elem(&free_slots, &slot))
+		return key->row + 1;
+	/* Another CPU may have been quicker. */
+	if (bpf_map_update_elem(&slot_of, key, &slot, BPF_NOEXIST))
+		bpf_map_push_elem(&free_slots, &slot, 0);
+	there = bpf_map_lookup_elem(&slot_of, key);
+	return there ? *there : key->row + 1;
+}
+
 static __always_inline __u32 claim_slot(const struct fsc_count_key *key)
 {
 	__u32 zero = 0, *next = bpf_map_lookup_elem(&next_slot, &zero), slot, *there;
@@ -74,7 +109,7 @@ static __always_inline struct fsc_slot *find_slot(__u32 row)
 	if (cfg.by && at) {
 		fill_key(&key, row);
 		there = bpf_map_lookup_elem(&slot_of, &key);
-		at = there ? *there : claim_slot(&key);
+		at = there ? *there : cfg.rules ? borrow_slot(&key) : claim_slot(&key);
 	}
 	if (at >= cfg.slots) {
 		lose(FSC_LOSS_KEYS_FULL);
@@ -123,7 +158,8 @@ struct timing {
 	__u64 raw;
 	__u64 inside; /* cost of the probes met inside */
 	__u64 child_ns, off;
-	__u64 ns; /* filled in: corrected */
+	__u64 slow_ns; /* a call is slow that takes so long; 0: none */
+	__u64 ns;      /* filled in: corrected */
 };
 
 static __always_inline void keep_time(__u32 row, struct timing *t, const struct fsc_cost_row *cost)
@@ -152,7 +188,7 @@ static __always_inline void keep_time(__u32 row, struct timing *t, const struct 
 		__sync_fetch_and_add(&s->self_total, t->ns > t->child_ns ? t->ns - t->child_ns : 0);
 	if (cfg.off_cpu)
 		__sync_fetch_and_add(&s->off_total, t->off < t->ns ? t->off : t->ns);
-	if (cfg.slow_ns && t->ns >= cfg.slow_ns)
+	if (t->slow_ns && t->ns >= t->slow_ns)
 		__sync_fetch_and_add(&s->slow, 1);
 }
 
@@ -206,11 +242,88 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 	t.inside =
 	    ((*sum >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
 	    COOKIE_CLOCK << COOKIE_UNIT;
+	t.slow_ns = cfg.slow_ns;
 	t.raw = ((__s64)((now - *sum - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
 		t.inside;
 	keep_time(row, &t, cost);
 	*sum += cost->outer;
 	return 0;
+}
+
+/* ---- what a monitor asks for ---- */
+
+static __always_inline bool failed(__u32 how, __u64 ret)
+{
+	switch (how) {
+	case FSC_FAILED_NONZERO:
+		return (__u32)ret != 0;
+	case FSC_FAILED_NEGATIVE:
+		return (__s32)ret < 0;
+	case FSC_FAILED_NULL:
+		return !ret;
+	case FSC_FAILED_NOT_ONE:
+		return (__u32)ret != 1;
+	default:
+		return false;
+	}
+}
+
+static __always_inline void count_error(__u32 row, __u64 ret)
+{
+	struct fsc_error_key key = {.row = row, .pid = pid_tgid() >> 32, .code = (__s32)ret};
+	__u64 one = 1, *n = bpf_map_lookup_elem(&errors, &key);
+
+	/* Another CPU may have been quicker. */
+	if (!n && bpf_map_update_elem(&errors, &key, &one, BPF_NOEXIST)) {
+		n = bpf_map_lookup_elem(&errors, &key);
+		if (!n)
+			lose(FSC_LOSS_ERRORS_FULL);
+	} else if (!n) {
+		return;
+	}
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+static __always_inline const struct fsc_rule *rule_of(__u32 row)
+{
+	return cfg.rules ? bpf_map_lookup_elem(&rules, &row) : NULL;
+}
+
+static __always_inline __u64 slow_limit(__u32 row)
+{
+	const struct fsc_rule *rule = rule_of(row);
+
+	return rule ? rule->slow_ns : cfg.slow_ns;
+}
+
+/* The calls that are taken are taken whole: their entry is sent, and later their return. */
+static __always_inline void begin_by_rule(const struct call *c, struct fsc_frame_open *f)
+{
+	const struct fsc_rule *rule = rule_of(c->row);
+	__u32 sample = rule ? rule->sample : 0;
+
+	f->sampled = sample && one_in(c->row, sample);
+	if (!f->sampled)
+		return;
+	f->ret = 0;
+	f->start = bpf_ktime_get_ns();
+	send_record(c->ctx, f, (__u64)FSC_CALL_ENTRY << 32 | c->row, f->id);
+}
+
+static __always_inline void end_by_rule(const struct call *c, struct fsc_frame_open *f,
+					const struct timing *t)
+{
+	const struct fsc_rule *rule = rule_of(c->row);
+	__u64 flags = t->slow_ns && t->ns >= t->slow_ns ? FSC_REC_SLOW : 0;
+
+	if (!rule)
+		return;
+	if (failed(rule->failed, call_ret(c)))
+		count_error(c->row, call_ret(c));
+	if (flags || f->sampled)
+		send_return(c, f, t->ns,
+			    flags << 16 | (f->sampled ? FSC_CALL_RETURN : FSC_CALL_BOTH));
 }
 
 /* ---- with a stack of calls per thread ---- */
@@ -232,8 +345,10 @@ static __always_inline int time_entry(const struct call *c)
 	if (!f)
 		return 1;
 	f->off = off_so_far();
-	if (cfg.slow_ns)
+	if (cfg.slow_ns || cfg.rules)
 		call_args(c, f->args);
+	if (cfg.rules && c->row != cfg.calibrate_row)
+		begin_by_rule(c, f);
 	f->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -261,8 +376,11 @@ static __always_inline int time_exit(const struct call *c)
 	t.inside = me->overhead - f->overhead;
 	t.child_ns = f->child_ns;
 	t.off = off_so_far() - f->off;
+	t.slow_ns = slow_limit(c->row);
 	keep_time(c->row, &t, cost);
-	if (cfg.slow_ns && t.ns >= cfg.slow_ns && c->row != cfg.calibrate_row)
+	if (cfg.rules && c->row != cfg.calibrate_row)
+		end_by_rule(c, f, &t);
+	else if (t.slow_ns && t.ns >= t.slow_ns && c->row != cfg.calibrate_row)
 		send_return(c, f, t.ns, FSC_CALL_BOTH);
 	me->overhead += cost->outer;
 	parent = call_parent(me);

@@ -23,20 +23,24 @@ struct {
 	__type(value, __u64);
 } ticks SEC(".maps");
 
+/* Whether this hit of the row is the one in so many. */
+static __always_inline bool one_in(__u32 row, __u32 so_many)
+{
+	__u64 *n = bpf_map_lookup_elem(&ticks, &row);
+
+	return !n || __sync_fetch_and_add(n, 1) % so_many == 0;
+}
+
 static __always_inline bool sampled_out(__u32 row)
 {
-	__u64 *n;
-
-	if (cfg.sample < 2 || row == cfg.calibrate_row)
-		return false;
-	n = bpf_map_lookup_elem(&ticks, &row);
-	if (!n || __sync_fetch_and_add(n, 1) % cfg.sample == 0)
+	if (cfg.sample < 2 || row == cfg.calibrate_row || one_in(row, cfg.sample))
 		return false;
 	lose(FSC_LOSS_SAMPLED_OUT);
 	return true;
 }
 
-/* What every record says. Where the call comes from is told by the row; caller: see caller_of(). */
+/* What every record says. Where the call comes from is told by the row; caller: see caller_of().
+ * row_event: the row, above it 16 bits of event, above these the flags. */
 static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
 					__u64 caller)
 {
@@ -47,16 +51,19 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 	rec->entry_ns = rec->duration_ns = rec->ret = 0;
 	rec->ip = caller;
 	rec->row = c.row;
-	rec->prog = rec->depth = rec->flags = 0;
+	rec->prog = rec->depth = 0;
+	rec->flags = row_event >> 48;
 	rec->pid = id >> 32;
 	rec->tid = (__u32)id;
 	rec->cpu = bpf_get_smp_processor_id();
 	rec->uid = (__u32)user;
 	rec->gid = user >> 32;
-	rec->event = row_event >> 32;
-	rec->kstack = cfg.stacks & FSC_STACKS_KERNEL ? take_stack(&c, 0) : NO_STACK;
-	rec->ustack = NO_STACK;
-	if (cfg.stacks & FSC_STACKS_USER) {
+	rec->event = (__u16)(row_event >> 32);
+	rec->kstack = rec->ustack = NO_STACK;
+	/* A monitor asks for stacks of slow calls alone. */
+	if (cfg.stacks & FSC_STACKS_KERNEL && (!cfg.rules || rec->flags))
+		rec->kstack = take_stack(&c, 0);
+	if (cfg.stacks & FSC_STACKS_USER && (!cfg.rules || rec->flags)) {
 		note_pid(rec->pid);
 		rec->ustack = take_stack(&c, BPF_F_USER_STACK);
 	}

@@ -13,7 +13,7 @@
 #include "base/loop.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/cputime.h"
+#include "source/cputime.h"
 #include "cmd/keys.h"
 #include "cmd/output.h"
 #include "cmd/scratch.h"

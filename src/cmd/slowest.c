@@ -46,7 +46,8 @@ void fsc_slowest_free(struct fsc_slowest *s)
 int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts, struct fsc_err *err)
 {
 	struct fsc_call_opts opts = {.kernel_stack = true, .user_stack = true, .own_frame = true};
-	int rc = fsc_namer_new(facts->session, facts->pids, facts->n_pids, false, &s->namer, err);
+	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
+	int rc = fsc_namer_new(&names, &s->namer, err);
 
 	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &opts, &s->source, err);
 }

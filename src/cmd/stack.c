@@ -51,8 +51,9 @@ struct stack_state {
 static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
 {
 	struct stack_state *s = state;
-	int rc =
-	    fsc_namer_new(facts->session, facts->pids, facts->n_pids, s->inlines, &s->namer, err);
+	struct fsc_namer_opts opts = {
+	    .pids = facts->pids, .n_pids = facts->n_pids, .inlined = s->inlines};
+	int rc = fsc_namer_new(&opts, &s->namer, err);
 
 	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &s->opts, &s->source, err);
 }

@@ -51,13 +51,13 @@ static int resolved(void *state, const struct fsc_targets *targets, struct fsc_s
 static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
 {
 	struct trace_state *s = state;
+	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
 	int rc = 0;
 
 	s->calls.formats = s->tracing.formats;
 	s->calls.returns = s->tracing.returns;
 	if (s->calls.kernel_stack || s->calls.user_stack || s->tracing.symbols)
-		rc = fsc_namer_new(facts->session, facts->pids, facts->n_pids, false, &s->namer,
-				   err);
+		rc = fsc_namer_new(&names, &s->namer, err);
 	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &s->calls, &s->source, err);
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "cmd/cputime.h"
+#include "source/cputime.h"
 #include "cmd/probes.h"
 
 void fsc_watched_init(struct fsc_watched *w, char *const *command)

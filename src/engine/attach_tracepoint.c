@@ -155,7 +155,7 @@ static int attach_follow(struct fsc_session *s, int tracefs, struct fsc_err *err
 
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 {
-	bool follow = s->opts.n_pids && s->opts.follow;
+	bool follow = fsc_session_follows(s);
 	FSC_AUTO(fsc_closep) int tracefs = -1;
 	int rc = 0;
 

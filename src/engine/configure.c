@@ -106,7 +106,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	int rc;
 
 	configure_pidns(cfg);
-	rc = o->n_pids && o->follow ? follow_or_warn(s, err) : 0;
+	rc = fsc_session_follows(s) ? follow_or_warn(s, err) : 0;
 	if (rc)
 		return rc;
 	cfg->mode = o->mode;
@@ -118,13 +118,15 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->string_size = o->string_size;
 	cfg->ring_bytes = fsc_rings_bytes(s);
 	/* The session cookie holds 8 bytes: the start, and nothing more. */
-	more = o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw;
+	more =
+	    o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw || o->rules;
 	cfg->keep = more ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
 	if (cfg->keep < o->keep)
 		cfg->keep = o->keep;
 	cfg->self = o->self;
 	cfg->off_cpu = o->off_cpu;
 	cfg->slow_ns = o->slow_ns;
+	cfg->rules = o->rules;
 	cfg->by = o->by;
 	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
 	cfg->stride = (cfg->calibrate_row + 1 + 7) & ~7u;
@@ -137,6 +139,8 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->only |= FSC_ONLY_TGIDS;
 	else if (hits_self(s->targets))
 		cfg->only |= FSC_ONLY_OTHERS;
+	if (o->judged)
+		cfg->only |= FSC_ONLY_WANTED;
 	if (o->comm) {
 		cfg->only |= FSC_ONLY_COMM;
 		strncpy(cfg->comm, o->comm, sizeof(cfg->comm) - 1);

@@ -117,6 +117,12 @@ struct task {
 	uint32_t pid, ppid, tid, ptid;
 };
 
+struct comm {
+	struct perf_event_header h;
+	uint32_t pid, tid;
+	char comm[];
+};
+
 struct lost {
 	struct perf_event_header h;
 	uint64_t id, n;
@@ -127,6 +133,7 @@ static int tell(struct fsc_mmaps *m, const struct perf_event_header *h,
 {
 	const struct mmap2 *map = (const void *)h;
 	const struct task *task = (const void *)h;
+	const struct comm *comm = (const void *)h;
 
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
@@ -147,9 +154,10 @@ static int tell(struct fsc_mmaps *m, const struct perf_event_header *h,
 			to->exit(to->arg, (pid_t)task->pid);
 		return 0;
 	case PERF_RECORD_COMM:
-		return h->misc & PERF_RECORD_MISC_COMM_EXEC
-			   ? to->exec(to->arg, (pid_t)task->pid, err)
-			   : 0;
+		if (!(h->misc & PERF_RECORD_MISC_COMM_EXEC) || h->size <= sizeof(*comm) ||
+		    !memchr(comm->comm, 0, h->size - sizeof(*comm)))
+			return 0;
+		return to->exec(to->arg, (pid_t)comm->pid, comm->comm, err);
 	case PERF_RECORD_LOST:
 		m->lost += ((const struct lost *)(const void *)h)->n;
 		return 0;

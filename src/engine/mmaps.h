@@ -16,7 +16,7 @@ struct fsc_mmaps_to {
 	int (*mmap)(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
 		    ino_t ino, const char *path, struct fsc_err *err);
 	int (*fork)(void *arg, pid_t parent, pid_t child, struct fsc_err *err);
-	int (*exec)(void *arg, pid_t pid, struct fsc_err *err);
+	int (*exec)(void *arg, pid_t pid, const char *comm, struct fsc_err *err);
 	void (*exit)(void *arg, pid_t pid);
 };
 

@@ -17,6 +17,7 @@
 
 enum {
 	MOST_TASKS = 65536,
+	MOST_ERRORS = 4096,	/* different ones of each function and process */
 	MOST_PIDS = 32768,	/* whose address spaces are kept */
 	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
 				   storage */
@@ -145,6 +146,8 @@ static void size_slots(struct fsc_session *s)
 	if (s->opts.mode != FSC_MODE_TIME)
 		return;
 	s->cfg.slots = (s->opts.by ? s->opts.max_keys : s->cfg.calibrate_row) + 1;
+	if (s->opts.rules)
+		s->cfg.slots += s->cfg.calibrate_row; /* a function's own, for keys without */
 	most = SLOT_MEMORY / (s->cfg.slots * sizeof(struct fsc_slot));
 	s->cfg.stripes = most < 1 ? 1 : most > s->n_cpus ? s->n_cpus : (uint32_t)most;
 }
@@ -164,7 +167,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.counts, true, counters);
 	make(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
 	     (uint64_t)o->max_keys + 1); /* + calibration */
-	make(s->skel->maps.tasks, true, o->follow ? MOST_TASKS : tasks ? tasks : 1);
+	make(s->skel->maps.tasks, true, o->follow || o->judged ? MOST_TASKS : tasks ? tasks : 1);
 	make(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
 	make(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
 	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_HASH, MOST_THREADS);
@@ -172,7 +175,10 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
 	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
 	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
-	make(s->skel->maps.next_slot, timed && o->by, 1);
+	make(s->skel->maps.next_slot, timed && o->by && !o->rules, 1);
+	make(s->skel->maps.free_slots, o->rules, o->max_keys);
+	make(s->skel->maps.rules, o->rules, s->cfg.calibrate_row + 1);
+	make(s->skel->maps.errors, o->rules, MOST_ERRORS);
 	make(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
 	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
 	make(s->skel->maps.stacks, o->stacks, o->max_stacks);
@@ -182,7 +188,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
 	make(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
 	make(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
-	make(s->skel->maps.ticks, o->mode == FSC_MODE_TRACE && o->sample > 1,
+	make(s->skel->maps.ticks, (o->mode == FSC_MODE_TRACE && o->sample > 1) || o->rules,
 	     s->cfg.calibrate_row + 1);
 	return 0;
 }
@@ -198,21 +204,21 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 		choose_kernel(s);
 	if (fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT))
 		choose_tracepoints(s);
-	want(s->skel->progs.follow_fork, s->opts.n_pids && s->opts.follow);
-	want(s->skel->progs.follow_exit, s->opts.n_pids && s->opts.follow);
+	want(s->skel->progs.follow_fork, fsc_session_follows(s));
+	want(s->skel->progs.follow_exit, fsc_session_follows(s));
 	want(s->skel->progs.sched_switch, s->opts.off_cpu);
 	return rc ? rc : size_maps(s, err);
 }
 
 /* ---- loading ---- */
 
-static const void *map_memory(const struct bpf_map *m, size_t size, size_t *ret_size)
+static void *map_memory(const struct bpf_map *m, size_t size, int prot, size_t *ret_size)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *p;
 
 	*ret_size = (size + page - 1) / page * page;
-	p = mmap(NULL, *ret_size, PROT_READ, MAP_SHARED, bpf_map__fd(m), 0);
+	p = mmap(NULL, *ret_size, prot, MAP_SHARED, bpf_map__fd(m), 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -221,9 +227,10 @@ static int map_results(struct fsc_session *s, struct fsc_err *err)
 	size_t counts = (size_t)s->n_cpus * s->cfg.stride * sizeof(uint64_t);
 	size_t slots = (size_t)s->cfg.slots * s->cfg.stripes * sizeof(struct fsc_slot);
 
-	s->counts = map_memory(s->skel->maps.counts, counts, &s->counts_size);
+	s->counts = map_memory(s->skel->maps.counts, counts, PROT_READ, &s->counts_size);
 	if (s->counts && slots)
-		s->slots = map_memory(s->skel->maps.slots, slots, &s->slots_size);
+		s->slots = map_memory(s->skel->maps.slots, slots,
+				      PROT_READ | (s->opts.rules ? PROT_WRITE : 0), &s->slots_size);
 	if (!s->counts || (slots && !s->slots))
 		return fsc_err_sys(err, errno, "cannot map the counters");
 	return 0;
@@ -284,5 +291,7 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 		rc = fill_tasks(s, err);
 	if (!rc)
 		rc = fill_programs(s, err);
+	if (!rc && s->opts.rules)
+		rc = fsc_rules_open(s, err);
 	return rc ? rc : fsc_rings_open(s, err);
 }

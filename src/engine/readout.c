@@ -26,6 +26,11 @@ enum fsc_mode fsc_session_mode(const struct fsc_session *s)
 	return s->opts.mode;
 }
 
+bool fsc_session_monitors(const struct fsc_session *s)
+{
+	return s->opts.rules;
+}
+
 bool fsc_session_pairs(const struct fsc_session *s)
 {
 	return s->pairs;

@@ -45,6 +45,9 @@ struct fsc_session_opts {
 	uint32_t cgroup_level;
 	uint32_t max_keys;
 	enum fsc_via via;
+	/* A monitor: every row has a rule, which may change, and slots of keys are given back.
+	 * judged: the calls of a process count until fsc_session_judge() says otherwise. */
+	bool rules, judged;
 	bool per_row;	   /* every row has links of its own, to be taken off singly */
 	bool fast_uprobes; /* probe 5-byte nops even where forked children die of it */
 };
@@ -89,6 +92,8 @@ void fsc_session_free(struct fsc_session *s);
 void fsc_session_freep(struct fsc_session **s);
 
 enum fsc_mode fsc_session_mode(const struct fsc_session *s);
+/* Whether rows have rules. */
+bool fsc_session_monitors(const struct fsc_session *s);
 /* Whether entry and return are probed together. */
 bool fsc_session_pairs(const struct fsc_session *s);
 /* Hits of a row so far. */
@@ -107,6 +112,24 @@ int fsc_session_slots(const struct fsc_session *s,
 /* What the probes of a row cost; from now on its hits are looked at. */
 int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, double outer_ns,
 			 struct fsc_err *err);
+
+/* ---- of a monitor ---- */
+
+int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_rule *rule,
+			 struct fsc_err *err);
+/* Whether the calls of a process count from now on. */
+int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
+/* Calls fn for each error code met, with how often so far. */
+int fsc_session_errors(const struct fsc_session *s,
+		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
+		       struct fsc_err *err);
+/* Of processes that are gone: their slots and errors, which the caller has read, are given back. */
+void fsc_session_forget(struct fsc_session *s, bool (*gone)(pid_t pid, void *arg), void *arg);
+/* Entries of a row do not count from now on, or do again. */
+int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err);
+/* The stack with this id has been read and may make room. */
+void fsc_session_drop_stack(struct fsc_session *s, int32_t id);
+
 /* ---- stacks ---- */
 
 /* Calls fn for each stack counted so far. */

@@ -21,7 +21,7 @@ struct fsc_session {
 	uint32_t n_cpus;
 	const uint64_t *counts; /* the mapped counters */
 	size_t counts_size;
-	const struct fsc_slot *slots; /* the mapped measurements; NULL: nothing is timed */
+	struct fsc_slot *slots; /* the mapped measurements; NULL: nothing is timed */
 	size_t slots_size;
 	struct fsc_vec links;	   /* struct fsc_link */
 	struct fsc_vec late_links; /* int: closed last, being slow to close */
@@ -56,12 +56,20 @@ bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, e
 
 /* How many places are of a class. */
 size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site);
+/* Whether children of what is watched are watched. */
+static inline bool fsc_session_follows(const struct fsc_session *s)
+{
+	return s->opts.follow && s->opts.n_pids;
+}
 /* The children are not followed, because of a missing right: says so. */
 void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why);
 /* configure.c and programs.c: before and after loading. */
 int fsc_configure(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
+
+/* Makes every slot that no function owns free for a key. */
+int fsc_rules_open(struct fsc_session *s, struct fsc_err *err);
 
 /* The rings, once the programs are loaded. */
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err);

@@ -48,6 +48,7 @@ int fsc_call_decode(const void *record, size_t size, const struct fsc_func *func
 				 .gid = rec->gid,
 				 .depth = rec->depth,
 				 .has_ret = rec->event != FSC_CALL_ENTRY,
+				 .slow = rec->flags & FSC_REC_SLOW,
 				 .has_duration = rec->event != FSC_CALL_ENTRY && rec->entry_ns,
 				 .ret = rec->ret,
 				 .duration_ns = rec->duration_ns};

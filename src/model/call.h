@@ -36,7 +36,8 @@ struct fsc_call {
 	enum fsc_call_event event;
 	uint64_t time_ns; /* as in the record; whoever shows it makes it wall clock */
 	uint32_t pid, tid, cpu, uid, gid;
-	uint32_t depth; /* of the call tree */
+	uint32_t depth;	 /* of the call tree */
+	uint64_t cookie; /* of a monitor: the number of the function, from 1; 0: none */
 	char comm[FSC_COMM_LEN + 1];
 	bool has_ret, has_duration;
 	bool slow; /* shown because it took so long; its arguments as numbers: */

@@ -30,6 +30,18 @@ struct fsc_noted_call {
 	uint32_t row;		     /* of the snapshot that it belongs to, for exemplars */
 };
 
+/* What a monitor reports of a stretch of time, or of the whole run. */
+struct fsc_report {
+	const struct fsc_latencies *calls; /* of the stretch; its time_ns and seconds tell which */
+	const struct fsc_call_errors *errors;
+	size_t n_errors;
+	const struct fsc_noted_call *const *slow; /* the slowest first */
+	size_t n_slow;
+	size_t processes;
+	unsigned top; /* lines of each ranking; 0: all */
+	bool whole;   /* of the run */
+};
+
 struct fsc_label {
 	const char *name, *value;
 };

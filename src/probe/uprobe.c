@@ -14,6 +14,7 @@
 #include "probe/files.h"
 #include "probe/insn.h"
 #include "probe/match.h"
+#include "probe/uprobe.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
 #include "sym/libs.h"
@@ -329,19 +330,27 @@ static bool throws(struct fsc_elf *e)
 	return false;
 }
 
+static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, struct fsc_elf **ret,
+		     uint32_t *ret_file, struct fsc_err *err)
+{
+	int rc = fsc_elf_open(f->path, f->root, ret, err);
+
+	if (!rc)
+		rc = fsc_targets_file(out, f->path, f->name, ret_file, err);
+	if (!rc)
+		FSC_AT(struct fsc_target_file, &out->files, *ret_file)->throws = throws(*ret);
+	return rc;
+}
+
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 	uint32_t file;
-	int rc = fsc_elf_open(f->path, f->root, &e, err);
+	int rc = open_file(s->out, f, &e, &file, err);
 
 	if (rc)
 		return rc;
-	rc = fsc_targets_file(s->out, f->path, f->name, &file, err);
-	if (rc)
-		return rc;
 	s->go = fsc_elf_has_section(e, ".gopclntab");
-	FSC_AT(struct fsc_target_file, &s->out->files, file)->throws = throws(e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -388,6 +397,44 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 		rc = resolve_in(&s, &files, err);
 	fsc_libs_release(&files);
 	fsc_matcher_release(&s.m);
+	return rc;
+}
+
+/* One of the wanted functions, in a file that is open. */
+static int search_wanted(struct fsc_elf *e, uint32_t file, struct fsc_wanted *w,
+			 const struct fsc_scope *scope, struct fsc_targets *out,
+			 struct fsc_err *err)
+{
+	char *function = (char *)w->function;
+	struct fsc_spec spec = {.kind = &fsc_kind_uprobe, .text = function, .function = function};
+	struct search s = {.spec = &spec, .scope = scope, .out = out};
+	const struct fsc_sym *syms;
+	size_t n;
+	int rc = fsc_elf_symbols(e, &syms, &n, err);
+
+	if (!rc)
+		rc = fsc_matcher_init(&s.m, function, false, err);
+	if (rc)
+		return rc;
+	s.go = fsc_elf_has_section(e, ".gopclntab");
+	rc = add_matches(&s, e, file, syms, n, err);
+	w->found += s.found;
+	w->refused += s.refused;
+	fsc_matcher_release(&s.m);
+	return rc;
+}
+
+int fsc_uprobe_search(const struct fsc_libs_file *f, struct fsc_wanted *wanted, size_t n,
+		      const struct fsc_scope *scope, struct fsc_targets *out, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	uint32_t file;
+	int rc = open_file(out, f, &e, &file, err);
+
+	for (size_t i = 0; !rc && i < n; i++) {
+		out->probe = (uint32_t)i;
+		rc = search_wanted(e, file, &wanted[i], scope, out, err);
+	}
 	return rc;
 }
 

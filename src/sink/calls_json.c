@@ -117,10 +117,14 @@ void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	add_string(b, "comm", c->comm);
 	add_number(b, "cpu", c->cpu);
 	add_number(b, "uid", c->uid);
+	if (c->func->group)
+		add_string(b, "group", c->func->group);
 	add_string(b, "kind", c->func->kind);
 	add_string(b, "binary", c->func->binary);
 	add_string(b, "function", c->func->name);
 	add_string(b, "event", fsc_call_event_name(c->event));
+	if (c->cookie)
+		add_number(b, "cookie", c->cookie);
 	if (c->depth)
 		add_number(b, "depth", c->depth);
 	add_args(c, b);

@@ -32,8 +32,10 @@ static void add_keys(uint32_t by, const struct fsc_count *c, struct fsc_buf *b)
 		add_string(b, "cgroup", c->cgroup_path);
 }
 
-static void add_function(const struct fsc_func *f, struct fsc_buf *b)
+void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b)
 {
+	if (f->group)
+		add_string(b, "group", f->group);
 	add_string(b, "kind", f->kind);
 	add_string(b, "binary", f->binary);
 	add_string(b, "function", f->name);
@@ -51,7 +53,7 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 		fsc_buf_puts(b, "{\"type\":\"count\"");
 		if (s->timestamps || s->intervals)
 			add_number(b, "time_ns", p->time_ns);
-		add_function(&p->funcs[c->func], b);
+		fsc_json_function(&p->funcs[c->func], b);
 		add_keys(p->by, c, b);
 		add_number(b, "count", c->count);
 		fsc_buf_puts(b, "}\n");
@@ -127,7 +129,7 @@ static void add_parts(const struct fsc_latencies *l, const struct fsc_slot *s, s
 	}
 }
 
-static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
+void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < l->rows.n; i++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
@@ -136,7 +138,7 @@ static void latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fs
 		fsc_buf_puts(b, "{\"type\":\"latency\"");
 		if (s->timestamps || s->intervals)
 			add_number(b, "time_ns", l->time_ns);
-		add_function(&l->funcs[row->key.func], b);
+		fsc_json_function(&l->funcs[row->key.func], b);
 		add_keys(l->by, &row->key, b);
 		add_number(b, "count", m->count);
 		if (l->seconds > 0)
@@ -314,9 +316,10 @@ const struct fsc_sink_ops fsc_sink_json = {
     .name = "json",
     .what = "one object per line",
     .profile = profile,
-    .latency = latency,
+    .latency = fsc_json_latency,
     .stacks = fsc_json_stacks,
     .call = fsc_json_call,
     .diff = fsc_json_diff,
+    .report = fsc_json_report,
     .summary = summary,
 };

@@ -12,6 +12,7 @@
 #include "model/call.h"
 #include "model/compare.h"
 #include "model/profile.h"
+#include "model/snapshot.h"
 #include "model/stacks.h"
 
 /* How stacks are shown where there is a choice. */
@@ -48,6 +49,7 @@ struct fsc_sink_ops {
 	void (*stacks)(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b);
 	void (*call)(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 	void (*diff)(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
+	void (*report)(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
 };
 
@@ -70,7 +72,8 @@ enum fsc_data {
 	FSC_DATA_LATENCIES,
 	FSC_DATA_STACKS,
 	FSC_DATA_CALLS,
-	FSC_DATA_DIFFS
+	FSC_DATA_DIFFS,
+	FSC_DATA_REPORTS,
 };
 /* Whether the format has a place for it; a usage error that names those which have, otherwise. Also
  * where intervals are asked of a format that is one document. */
@@ -83,6 +86,7 @@ int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_e
 int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err);
 /* The comparison's own summary included. */
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err);
+int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 
 /* Calls in each format, calls_NAME.c. */
@@ -90,11 +94,20 @@ void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 
+/* Reports of a monitor, report_NAME.c. */
+void fsc_text_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
+void fsc_json_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
+
 /* Comparisons in each format, diff_NAME.c; the last are the lines under the table. */
 void fsc_text_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
 void fsc_json_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
 void fsc_csv_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
 void fsc_text_diff_summary(const struct fsc_comparison *c, struct fsc_buf *b);
+
+/* Parts of the json format. */
+void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
+/* A function as members of an object, the comma before. */
+void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b);
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);

@@ -31,7 +31,7 @@ static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 	const bool has[] = {
 	    [FSC_DATA_COUNTS] = ops->profile, [FSC_DATA_LATENCIES] = ops->latency,
 	    [FSC_DATA_STACKS] = ops->stacks,  [FSC_DATA_CALLS] = ops->call,
-	    [FSC_DATA_DIFFS] = ops->diff,
+	    [FSC_DATA_DIFFS] = ops->diff,     [FSC_DATA_REPORTS] = ops->report,
 	};
 
 	return has[data];
@@ -42,7 +42,7 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 	static const char *const names[] = {
 	    [FSC_DATA_COUNTS] = "counts",     [FSC_DATA_LATENCIES] = "durations",
 	    [FSC_DATA_STACKS] = "stacks",     [FSC_DATA_CALLS] = "single calls",
-	    [FSC_DATA_DIFFS] = "comparisons",
+	    [FSC_DATA_DIFFS] = "comparisons", [FSC_DATA_REPORTS] = "reports",
 	};
 	bool picture = s->ops->single && s->intervals;
 	struct fsc_buf others = {0};
@@ -72,6 +72,14 @@ int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct f
 	struct fsc_buf b = {0};
 
 	s->ops->latency(s, l, &b);
+	return flush(s->out, &b, err);
+}
+
+int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	s->ops->report(s, r, &b);
 	return flush(s->out, &b, err);
 }
 

@@ -46,5 +46,6 @@ const struct fsc_sink_ops fsc_sink_text = {
     .stacks = fsc_text_stacks,
     .call = fsc_text_call,
     .diff = fsc_text_diff,
+    .report = fsc_text_report,
     .summary = summary,
 };

@@ -34,6 +34,7 @@ struct fsc_call_source {
 	struct fsc_buf text; /* values as text, each ended by a zero byte */
 	struct fsc_buf ret_text;
 	struct fsc_vec frames; /* const char * */
+	struct fsc_vec used;   /* int32_t: ids of stacks that were shown */
 };
 
 static void release_records(struct fsc_vec *v)
@@ -50,6 +51,7 @@ void fsc_call_source_free(struct fsc_call_source *s)
 	release_records(&s->waiting);
 	release_records(&s->open);
 	fsc_vec_release(&s->frames);
+	fsc_vec_release(&s->used);
 	fsc_buf_release(&s->text);
 	fsc_buf_release(&s->ret_text);
 	free(s);
@@ -75,8 +77,14 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 	s->waiting = FSC_VEC_INIT(struct record);
 	s->open = FSC_VEC_INIT(struct record);
 	s->frames = FSC_VEC_INIT(const char *);
+	s->used = FSC_VEC_INIT(int32_t);
 	*ret = fsc_take(&s);
 	return 0;
+}
+
+void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer)
+{
+	s->namer = namer;
 }
 
 static int note(const void *record, size_t size, void *arg)
@@ -131,8 +139,8 @@ static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 {
 	struct fsc_addrs a;
 
-	fsc_namer_stack(s->namer, kernel ? rec->kstack : rec->ustack, kernel, (pid_t)rec->pid,
-			kernel ? 0 : rec->ip, &a);
+	fsc_namer_stack(fsc_live_session(s->live), kernel ? rec->kstack : rec->ustack, kernel,
+			(pid_t)rec->pid, kernel ? 0 : rec->ip, &a);
 	a.returned = at_return(rec);
 	return fsc_namer_frames(s->namer, &a, add_frame, &s->frames, err);
 }
@@ -175,6 +183,46 @@ static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec
 	c->kernel_stack = s->frames.data;
 	c->user_stack = s->frames.n ? c->kernel_stack + c->n_kernel : NULL;
 	return rc;
+}
+
+static int note_used(struct fsc_call_source *s, const struct fsc_rec_call *rec, struct fsc_err *err)
+{
+	const int32_t ids[] = {rec->kstack, rec->ustack};
+
+	for (size_t i = 0; i < 2; i++) {
+		int32_t *slot = ids[i] < 0 ? NULL : fsc_vec_push(&s->used);
+
+		if (!slot && ids[i] >= 0)
+			return fsc_err_nomem(err);
+		if (slot)
+			*slot = ids[i];
+	}
+	return 0;
+}
+
+static bool is_awaited(const struct fsc_call_source *s, int32_t id)
+{
+	for (size_t i = 0; i < s->waiting.n; i++) {
+		const struct fsc_rec_call *rec = FSC_AT(struct record, &s->waiting, i)->call;
+
+		if (rec->kstack == id || rec->ustack == id)
+			return true;
+	}
+	return false;
+}
+
+/* A record that is written right now with one of these stacks will be shown without. */
+static void drop_used(struct fsc_call_source *s)
+{
+	if (s->used.n < s->opts.drop_stacks)
+		return;
+	for (size_t i = 0; i < s->used.n; i++) {
+		int32_t id = *FSC_AT(int32_t, &s->used, i);
+
+		if (!is_awaited(s, id))
+			fsc_session_drop_stack(fsc_live_session(s->live), id);
+	}
+	s->used.n = 0;
 }
 
 static int put_symbol(const struct fsc_frame *f, void *arg, struct fsc_err *err)
@@ -277,8 +325,10 @@ static int show(struct showing *w, const struct record *r, uint32_t depth, struc
 		rc = name_values(s, &c, err);
 	if (!rc)
 		rc = name_return(s, rec->row, &c, err);
-	if (!rc && (s->opts.kernel_stack || s->opts.user_stack))
+	if (!rc && (s->opts.kernel_stack || s->opts.user_stack) && (c.slow || !s->opts.slow_stacks))
 		rc = name_stacks(s, rec, &c, err);
+	if (!rc && s->opts.drop_stacks)
+		rc = note_used(s, rec, err);
 	if (rc)
 		return rc;
 	c.depth = depth;
@@ -511,7 +561,7 @@ int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, v
 	struct showing w = {s, fn, arg};
 	uint64_t until = last ? UINT64_MAX : fsc_clock_mono() - LAG_NS;
 	size_t done = 0;
-	int rc = s->namer ? fsc_namer_tick(s->namer, err) : 0;
+	int rc = s->namer ? fsc_namer_tick(s->namer, fsc_live_session(s->live), err) : 0;
 
 	if (!rc)
 		rc = fsc_session_drain(fsc_live_session(s->live), note, s, err);
@@ -530,6 +580,8 @@ int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, v
 		memmove(s->waiting.data, FSC_AT(struct record, &s->waiting, done),
 			s->waiting.n * sizeof(struct record));
 	}
+	if (s->opts.drop_stacks)
+		drop_used(s);
 	return rc || !last ? rc : show_open(&w, err);
 }
 

@@ -28,6 +28,10 @@ struct fsc_call_opts {
 	const struct fsc_format *formats;   /* per row; NULL: none */
 	const struct fsc_returned *returns; /* per row; NULL: nothing is known */
 	bool kernel_stack, user_stack;
+	bool slow_stacks; /* of slow calls alone */
+	/* After so many the stacks that were shown leave the kernel's memory, for a run without an
+	 * end; 0: never. */
+	uint32_t drop_stacks;
 	bool own_frame; /* a return's stack begins with the function that returned */
 };
 
@@ -38,6 +42,8 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 			const struct fsc_call_opts *opts, struct fsc_call_source **ret,
 			struct fsc_err *err);
 void fsc_call_source_free(struct fsc_call_source *s);
+/* Names come from another one from now on. */
+void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer);
 /* Reads the rings and calls fn for what is old enough that nothing earlier can still come; last:
  * for everything, also calls that did not return. */
 int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, void *arg,

@@ -241,6 +241,24 @@ static int add_slots(struct timed *t, bool zeros, struct fsc_err *err)
 	return 0;
 }
 
+/* Of a monitor, what keys without a slot of their own have measured together. */
+static int add_shared_slots(struct timed *t, struct fsc_err *err)
+{
+	for (uint32_t i = 0; i < t->live->targets->rows.n; i++) {
+		struct fsc_count_key key = {.row = i};
+		struct fsc_latency *row;
+
+		if (add_slot(t, &key, i + 1))
+			return fsc_err_nomem(err);
+		row = FSC_AT(struct fsc_latency, &t->out->rows, t->out->rows.n - 1);
+		if (row->slot->count)
+			continue;
+		free(row->slot);
+		t->out->rows.n--;
+	}
+	return 0;
+}
+
 int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret,
 		       struct fsc_err *err)
 {
@@ -256,6 +274,8 @@ int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret
 	};
 	rc = l->by ? fsc_session_slots(l->session, add_slot_key, &t, err)
 		   : add_slots(&t, zeros, err);
+	if (!rc && l->by && fsc_session_monitors(l->session))
+		rc = add_shared_slots(&t, err);
 	if (rc)
 		fsc_latencies_release(ret);
 	return rc;

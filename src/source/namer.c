@@ -11,7 +11,6 @@
 #include "sym/symbolize.h"
 
 struct fsc_namer {
-	struct fsc_session *session;
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
 	struct fsc_spaces *spaces;
 	struct fsc_symbolizer *symbolizer;
@@ -46,26 +45,24 @@ static int look_at(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
 	return rc == -ENOMEM ? rc : 0;
 }
 
-int fsc_namer_new(struct fsc_session *session, const pid_t *pids, size_t n_pids, bool inlined,
-		  struct fsc_namer **ret, struct fsc_err *err)
+int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_namer_freep) struct fsc_namer *n = calloc(1, sizeof(*n));
-	struct fsc_symbolizer_opts opts = {.dwarf = inlined};
+	struct fsc_symbolizer_opts opts = {.dwarf = o->inlined};
 	struct fsc_err why = {0};
 	int rc;
 
 	if (!n)
 		return fsc_err_nomem(err);
-	n->session = session;
-	rc = fsc_spaces_new(0, &n->spaces, err);
+	rc = fsc_spaces_new(o->max_processes, &n->spaces, err);
 	if (!rc)
 		rc = fsc_symbolizer_new(n->spaces, &opts, &n->symbolizer, err);
 	if (rc)
 		return rc;
-	if (fsc_mmaps_open(&n->mmaps, &why))
+	if (!o->only_running && fsc_mmaps_open(&n->mmaps, &why))
 		fsc_log(FSC_LOG_DEBUG, "%s; processes that end soon stay without names", why.msg);
-	for (size_t i = 0; !rc && i < n_pids; i++)
-		rc = look_at(n, pids[i], err);
+	for (size_t i = 0; !rc && i < o->n_pids; i++)
+		rc = look_at(n, o->pids[i], err);
 	if (!rc)
 		*ret = fsc_take(&n);
 	return rc;
@@ -82,8 +79,9 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 	return fsc_spaces_fork(arg, parent, child, err);
 }
 
-static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
+static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 {
+	(void)comm;
 	return fsc_spaces_exec(arg, pid, err);
 }
 
@@ -97,14 +95,14 @@ static int on_new_pid(pid_t pid, void *arg)
 	return look_at(arg, pid, NULL);
 }
 
-int fsc_namer_tick(struct fsc_namer *n, struct fsc_err *err)
+int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err)
 {
 	const struct fsc_mmaps_to to = {.arg = n->spaces,
 					.mmap = on_mmap,
 					.fork = on_fork,
 					.exec = on_exec,
 					.exit = on_exit_of};
-	int rc = fsc_session_new_pids(n->session, on_new_pid, n, err);
+	int rc = fsc_session_new_pids(session, on_new_pid, n, err);
 
 	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);
 }
@@ -119,13 +117,13 @@ static void put_caller(struct fsc_addrs *a, uint64_t caller)
 	a->n++;
 }
 
-void fsc_namer_stack(const struct fsc_namer *n, int32_t id, bool kernel, pid_t pid, uint64_t caller,
-		     struct fsc_addrs *ret)
+void fsc_namer_stack(const struct fsc_session *session, int32_t id, bool kernel, pid_t pid,
+		     uint64_t caller, struct fsc_addrs *ret)
 {
 	ret->pid = pid;
 	ret->kernel = kernel;
 	ret->returned = false;
-	ret->n = fsc_session_stack(n->session, id, ret->at, FSC_STACK_DEPTH);
+	ret->n = fsc_session_stack(session, id, ret->at, FSC_STACK_DEPTH);
 	put_caller(ret, caller);
 }
 

@@ -9,14 +9,20 @@
 
 struct fsc_namer;
 
-/* pids: processes that will be met. inlined: ask debug information for inlined functions. The
- * session must outlive it. The caller owns *ret. */
-int fsc_namer_new(struct fsc_session *session, const pid_t *pids, size_t n_pids, bool inlined,
-		  struct fsc_namer **ret, struct fsc_err *err);
+struct fsc_namer_opts {
+	const pid_t *pids; /* processes that will be met */
+	size_t n_pids;
+	bool inlined;	      /* ask debug information for inlined functions */
+	size_t max_processes; /* that are remembered; 0: many */
+	bool only_running;    /* those that have ended need no names: nothing is listened to */
+};
+
+/* The caller owns *ret. */
+int fsc_namer_new(const struct fsc_namer_opts *opts, struct fsc_namer **ret, struct fsc_err *err);
 void fsc_namer_free(struct fsc_namer *n);
-/* Takes in what processes have mapped since the last time; to be called every so often, and before
- * names are asked for. */
-int fsc_namer_tick(struct fsc_namer *n, struct fsc_err *err);
+/* Takes in what processes have mapped since the last time, and the new ones of the session; to be
+ * called every so often, and before names are asked for. */
+int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err);
 
 /* A stack as addresses. */
 struct fsc_addrs {
@@ -27,10 +33,10 @@ struct fsc_addrs {
 	uint64_t at[FSC_STACK_DEPTH + 1];
 };
 
-/* The addresses behind a stack id; caller: where a function just entered returns to, put in where
- * the kernel has left it out; 0: not known. */
-void fsc_namer_stack(const struct fsc_namer *n, int32_t id, bool kernel, pid_t pid, uint64_t caller,
-		     struct fsc_addrs *ret);
+/* The addresses behind a stack id of the session; caller: where a function just entered returns to,
+ * put in where the kernel has left it out; 0: not known. */
+void fsc_namer_stack(const struct fsc_session *session, int32_t id, bool kernel, pid_t pid,
+		     uint64_t caller, struct fsc_addrs *ret);
 /* Says that they will be asked for; fsc_namer_resolve() then does what can be done for many at
  * once. */
 int fsc_namer_want(struct fsc_namer *n, const struct fsc_addrs *a, struct fsc_err *err);

@@ -170,10 +170,11 @@ static int note_counted(const struct fsc_stack_key *key, const struct fsc_stack_
 static void addrs_of(const struct fsc_stack_source *s, const struct counted *c,
 		     struct fsc_addrs *kernel, struct fsc_addrs *user)
 {
+	const struct fsc_session *session = fsc_live_session(s->live);
 	const struct fsc_stack_key *k = &c->key;
 
-	fsc_namer_stack(s->namer, k->kernel, true, (pid_t)k->pid, 0, kernel);
-	fsc_namer_stack(s->namer, k->user, false, (pid_t)k->pid, k->caller, user);
+	fsc_namer_stack(session, k->kernel, true, (pid_t)k->pid, 0, kernel);
+	fsc_namer_stack(session, k->user, false, (pid_t)k->pid, k->caller, user);
 }
 
 /* Twice over the stacks: first all addresses are named at once, then they are put together. */
@@ -283,7 +284,8 @@ static int keep_copy(struct building *b, const struct copy *c, struct fsc_err *e
 	struct fsc_addrs kernel, user;
 
 	name_process(b->source, (uint32_t)c->unwind.pid, c->comm, &stack);
-	fsc_namer_stack(b->source->namer, c->kernel, true, c->unwind.pid, 0, &kernel);
+	fsc_namer_stack(fsc_live_session(b->source->live), c->kernel, true, c->unwind.pid, 0,
+			&kernel);
 	copy_addrs(c, &user);
 	return add_parts(b, &kernel, &user, &stack, err);
 }
@@ -327,7 +329,7 @@ static int keep_batch(struct fsc_stack_source *s, struct fsc_err *err)
 
 static int drain(struct fsc_stack_source *s, struct fsc_err *err)
 {
-	int rc = fsc_namer_tick(s->namer, err);
+	int rc = fsc_namer_tick(s->namer, fsc_live_session(s->live), err);
 
 	if (rc || !s->opts.copies || s->copied > MOST_BYTES)
 		return rc;

@@ -25,7 +25,11 @@ enum fsc_only {
 	FSC_ONLY_COMM = 1 << 3,
 	FSC_ONLY_CGROUP = 1 << 4,
 	FSC_ONLY_OTHERS = 1 << 5, /* not our own process */
+	FSC_ONLY_WANTED = 1 << 6, /* not those that the map of tasks calls unwanted */
 };
+
+/* In the map of tasks. */
+enum fsc_judged { FSC_WANTED = 1, FSC_UNWANTED = 2 };
 
 /* What is done with a hit. */
 enum fsc_mode { FSC_MODE_COUNT, FSC_MODE_TIME, FSC_MODE_STACK, FSC_MODE_TRACE };
@@ -65,8 +69,12 @@ struct fsc_config {
 	__u32 n_strings, string_size; /* of a record */
 	__u32 copy_stacks;	      /* bool: the user stack is sent with each hit */
 	__u32 ring_bytes;	      /* of each ring */
+	/* bool: every row has a rule (struct fsc_rule), slots are given back, and a key without one
+	 * is measured with its function. */
+	__u32 rules;
+	__u32 pad;
 };
-_Static_assert(sizeof(struct fsc_config) == 136, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 144, "wire layout changed");
 
 /* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
 struct fsc_count_key {
@@ -113,6 +121,7 @@ enum fsc_loss {
 	FSC_LOSS_UNREADABLE,	 /* a predicate whose memory could not be read */
 	FSC_LOSS_FILTERED,	 /* not seen: the predicate said no */
 	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in so many */
+	FSC_LOSS_ERRORS_FULL,	 /* an error without room to be counted by its code; no hit */
 	FSC_LOSS_MAX,
 };
 

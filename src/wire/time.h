@@ -28,6 +28,28 @@ struct fsc_cost_row {
 	__u32 pad;
 };
 
+/* Which return values are errors. */
+enum fsc_failed {
+	FSC_FAILED_NEVER,
+	FSC_FAILED_NONZERO,  /* as an int, not 0 */
+	FSC_FAILED_NEGATIVE, /* as an int, below 0 */
+	FSC_FAILED_NULL,
+	FSC_FAILED_NOT_ONE,
+};
+
+/* What a monitor asks of the calls of a row; may change while they are made. */
+struct fsc_rule {
+	__u64 slow_ns; /* a call that takes so long is sent; 0: none is slow */
+	__u32 sample;  /* one call in so many is sent, at entry and at return; 0: none */
+	__u32 failed;  /* enum fsc_failed */
+};
+
+struct fsc_error_key {
+	__u32 row, pid;
+	__s64 code;
+};
+_Static_assert(sizeof(struct fsc_error_key) == 16, "wire layout changed");
+
 /* A thread that is inside a timed call: how long it was not running. */
 struct fsc_off {
 	__u64 since; /* 0 while it runs */
@@ -47,7 +69,7 @@ struct fsc_frame_open {
 	__u64 args[6];
 	__u64 ret; /* once it has returned */
 	__u32 row;
-	__u32 pad;
+	__u32 sampled; /* bool: its entry was sent */
 };
 
 /* The calls a thread is in, innermost last, and its sums. */

@@ -138,6 +138,9 @@ struct fsc_rec_call {
 };
 _Static_assert(sizeof(struct fsc_rec_call) == 256, "wire layout changed");
 
+/* Of a record's flags, what the kernel sets. */
+#define FSC_REC_SLOW 0x100 /* it took as long as the rule says, or longer */
+
 /* Bytes of a text in the record for n characters to be shown: one more tells that it goes on. */
 static inline __u32 fsc_trace_slot(__u32 n)
 {

@@ -1,0 +1,191 @@
+/* Tallies. Rows are never taken out singly: moving makes a new one. */
+#include "model/tally.h"
+
+#include <string.h>
+
+struct row_key {
+	uint32_t func, pid;
+};
+
+struct error_key {
+	uint32_t row, pad;
+	int64_t code;
+};
+
+void fsc_tally_init(struct fsc_tally *t)
+{
+	*t = (struct fsc_tally){.calls = {.rows = FSC_VEC_INIT(struct fsc_latency)},
+				.errors = FSC_VEC_INIT(struct fsc_call_errors)};
+}
+
+void fsc_tally_release(struct fsc_tally *t)
+{
+	fsc_latencies_release(&t->calls);
+	fsc_map_release(&t->row_at);
+	fsc_vec_release(&t->errors);
+	fsc_map_release(&t->error_at);
+}
+
+static struct fsc_latency *row_number(struct fsc_tally *t, uint32_t func, uint32_t pid,
+				      uint32_t *ret)
+{
+	struct row_key key = {func, pid};
+	struct fsc_latency *row;
+	bool is_new;
+	uint64_t *at = fsc_map_put(&t->row_at, &key, sizeof(key), &is_new);
+
+	if (!at)
+		return NULL;
+	if (is_new) {
+		row = fsc_latencies_add(&t->calls);
+		if (!row)
+			return NULL;
+		*at = t->calls.rows.n - 1;
+		row->key.func = func;
+		row->key.pid = pid;
+	}
+	*ret = (uint32_t)*at;
+	return FSC_AT(struct fsc_latency, &t->calls.rows, *at);
+}
+
+struct fsc_latency *fsc_tally_row(struct fsc_tally *t, uint32_t func, uint32_t pid)
+{
+	uint32_t number;
+
+	return row_number(t, func, pid, &number);
+}
+
+int fsc_tally_add(struct fsc_tally *t, uint32_t func, uint32_t pid, const struct fsc_slot *slot,
+		  struct fsc_err *err)
+{
+	struct fsc_latency *row = fsc_tally_row(t, func, pid);
+
+	if (!row)
+		return fsc_err_nomem(err);
+	fsc_slot_add(row->slot, slot);
+	return 0;
+}
+
+int fsc_tally_error(struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t code, uint64_t n,
+		    struct fsc_err *err)
+{
+	struct error_key key = {.code = code};
+	struct fsc_call_errors *e;
+	uint64_t *at;
+	bool is_new;
+
+	if (!row_number(t, func, pid, &key.row))
+		return fsc_err_nomem(err);
+	at = fsc_map_put(&t->error_at, &key, sizeof(key), &is_new);
+	e = !at	     ? NULL
+	    : is_new ? fsc_vec_push(&t->errors)
+		     : FSC_AT(struct fsc_call_errors, &t->errors, *at);
+	if (!e)
+		return fsc_err_nomem(err);
+	if (is_new) {
+		*at = t->errors.n - 1;
+		*e = (struct fsc_call_errors){.row = key.row, .code = code};
+	}
+	e->n += n;
+	return 0;
+}
+
+uint64_t fsc_tally_errors_of(const struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t code)
+{
+	struct row_key row = {func, pid};
+	const uint64_t *at = fsc_map_get(&t->row_at, &row, sizeof(row));
+	struct error_key key = {.row = at ? (uint32_t)*at : 0, .code = code};
+
+	at = at ? fsc_map_get(&t->error_at, &key, sizeof(key)) : NULL;
+	return at ? FSC_AT(struct fsc_call_errors, &t->errors, *at)->n : 0;
+}
+
+static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t pid,
+		   struct fsc_err *err)
+{
+	struct fsc_latency *row = fsc_tally_row(t, from->key.func, pid);
+
+	if (!row)
+		return fsc_err_nomem(err);
+	fsc_slot_add(row->slot, from->slot);
+	row->folded |= from->folded || pid == FSC_TALLY_FOLDED;
+	row->floor_ns = from->floor_ns > row->floor_ns ? from->floor_ns : row->floor_ns;
+	if (pid == from->key.pid)
+		memcpy(row->key.comm, from->key.comm, sizeof(row->key.comm));
+	return 0;
+}
+
+/* Whose a row becomes. */
+typedef uint32_t (*owner_fn)(uint32_t pid, void *arg);
+
+static int add_all(struct fsc_tally *t, const struct fsc_tally *from, owner_fn owner, void *arg,
+		   struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < from->calls.rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
+
+		rc = add_row(t, row, owner(row->key.pid, arg), err);
+	}
+	for (size_t i = 0; !rc && i < from->errors.n; i++) {
+		const struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
+		const struct fsc_count *key =
+		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
+
+		rc = fsc_tally_error(t, key->func, owner(key->pid, arg), e->code, e->n, err);
+	}
+	return rc;
+}
+
+static uint32_t same_owner(uint32_t pid, void *arg)
+{
+	(void)arg;
+	return pid;
+}
+
+static uint32_t nobody(uint32_t pid, void *arg)
+{
+	(void)pid, (void)arg;
+	return FSC_TALLY_NOBODY;
+}
+
+int fsc_tally_merge(struct fsc_tally *t, const struct fsc_tally *from, bool apart,
+		    struct fsc_err *err)
+{
+	return add_all(t, from, apart ? same_owner : nobody, NULL, err);
+}
+
+struct moving {
+	bool (*which)(uint32_t pid, uint32_t *to, void *arg);
+	void *arg;
+};
+
+static uint32_t new_owner(uint32_t pid, void *arg)
+{
+	const struct moving *m = arg;
+	uint32_t to;
+
+	return m->which(pid, &to, m->arg) ? to : pid;
+}
+
+int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
+		   void *arg, struct fsc_err *err)
+{
+	struct moving m = {which, arg};
+	struct fsc_tally moved;
+	int rc;
+
+	fsc_tally_init(&moved);
+	rc = add_all(&moved, t, new_owner, &m, err);
+	if (rc) {
+		fsc_tally_release(&moved);
+		return rc;
+	}
+	moved.calls.funcs = t->calls.funcs;
+	moved.calls.n_funcs = t->calls.n_funcs;
+	moved.calls.by = t->calls.by;
+	fsc_tally_release(t);
+	*t = moved;
+	return 0;
+}

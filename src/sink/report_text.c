@@ -1,0 +1,150 @@
+/* Reports of a monitor for people: what is called most, what takes longest, what failed, and the
+ * slowest calls. */
+#include <stdlib.h>
+
+#include "base/fmt.h"
+#include "sink/sink.h"
+#include "sink/table.h"
+
+/* A ranking: which number of a line counts. */
+struct ranking {
+	const char *title;
+	double (*value)(const struct fsc_latency *l);
+};
+
+static double calls_of(const struct fsc_latency *l)
+{
+	return (double)l->slot->count;
+}
+
+static const struct ranking most_called = {"most called", calls_of};
+static const struct ranking slowest = {"slowest on average", fsc_latency_average};
+
+static int compare(const void *pa, const void *pb, void *arg)
+{
+	const struct fsc_latency *const *a = pa, *const *b = pb;
+	const struct ranking *r = arg;
+	double x = r->value(*a), y = r->value(*b);
+
+	return (y > x) - (y < x);
+}
+
+static uint64_t errors_of(const struct fsc_report *r, size_t row)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->n_errors; i++)
+		n += r->errors[i].row == row ? r->errors[i].n : 0;
+	return n;
+}
+
+static void put_line(const struct fsc_report *r, const struct fsc_latency *l, struct fsc_table *t)
+{
+	const struct fsc_func *f = &r->calls->funcs[l->key.func];
+	const double q[] = {0.5, 0.9, 0.99};
+	size_t row = (size_t)(l - FSC_AT(struct fsc_latency, &r->calls->rows, 0));
+
+	fsc_fmt_term(fsc_table_cell(t), f->group ? f->group : "");
+	fsc_table_keys(t, r->calls->funcs, r->calls->n_funcs, r->calls->by, &l->key);
+	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)l->slot->count);
+	fsc_fmt_rate(fsc_table_cell(t),
+		     r->calls->seconds > 0 ? (double)l->slot->count / r->calls->seconds : 0);
+	fsc_fmt_ns(fsc_table_cell(t), (double)fsc_slot_min(l->slot));
+	fsc_fmt_ns(fsc_table_cell(t), fsc_latency_average(l));
+	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
+		fsc_fmt_ns(fsc_table_cell(t), fsc_slot_quantile(l->slot, q[i]));
+	fsc_fmt_ns(fsc_table_cell(t), (double)l->slot->max);
+	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)l->slot->slow);
+	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)errors_of(r, row));
+}
+
+static void put_ranking(const struct fsc_sink *s, const struct fsc_report *r,
+			const struct ranking *by, struct fsc_buf *b)
+{
+	static const char *const numbers[] = {"CALLS", "RATE", "MIN", "AVG",  "P50",
+					      "P90",   "P99",  "MAX", "SLOW", "ERRORS"};
+	size_t n = r->calls->rows.n, shown = r->top && r->top < n ? r->top : n;
+	const struct fsc_latency **all = calloc(n + 1, sizeof(const struct fsc_latency *));
+	struct fsc_table t = {0};
+
+	if (!all) {
+		b->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		all[i] = FSC_AT(struct fsc_latency, &r->calls->rows, i);
+	qsort_r(all, n, sizeof(const struct fsc_latency *), compare, (void *)by);
+	fsc_table_column(&t, "GROUP", false, false);
+	fsc_table_key_columns(&t, r->calls->by);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		fsc_table_column(&t, numbers[i], true, false);
+	for (size_t i = 0; i < shown; i++)
+		put_line(r, all[i], &t);
+	free(all);
+	fsc_buf_printf(b, "%s", by->title);
+	if (shown < n)
+		fsc_buf_printf(b, " (%zu of %zu)", shown, n);
+	fsc_buf_putc(b, '\n');
+	fsc_table_print(&t, s->width, b);
+}
+
+static void put_errors(const struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b)
+{
+	struct fsc_table t = {0};
+
+	if (!r->n_errors)
+		return;
+	fsc_table_column(&t, "GROUP", false, false);
+	fsc_table_key_columns(&t, r->calls->by);
+	fsc_table_column(&t, "ERROR", false, true);
+	fsc_table_column(&t, "CODE", true, false);
+	fsc_table_column(&t, "CALLS", true, false);
+	for (size_t i = 0; i < r->n_errors; i++) {
+		const struct fsc_call_errors *e = &r->errors[i];
+		const struct fsc_count *key =
+		    &FSC_AT(struct fsc_latency, &r->calls->rows, e->row)->key;
+		const char *group = r->calls->funcs[key->func].group;
+
+		fsc_fmt_term(fsc_table_cell(&t), group ? group : "");
+		fsc_table_keys(&t, r->calls->funcs, r->calls->n_funcs, r->calls->by, key);
+		fsc_fmt_term(fsc_table_cell(&t), e->name ? e->name : "?");
+		fsc_buf_printf(fsc_table_cell(&t), "%lld", (long long)e->code);
+		fsc_buf_printf(fsc_table_cell(&t), "%llu", (unsigned long long)e->n);
+	}
+	fsc_buf_puts(b, "\nerrors\n");
+	fsc_table_print(&t, s->width, b);
+}
+
+static void put_slow(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b)
+{
+	bool begun = s->calls_begun;
+
+	if (!r->n_slow)
+		return;
+	fsc_buf_puts(b, "\nslowest calls\n");
+	s->calls_begun = false;
+	for (size_t i = 0; i < r->n_slow; i++)
+		fsc_text_call(s, r->slow[i]->call, b);
+	s->calls_begun = begun;
+}
+
+void fsc_text_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b)
+{
+	if (s->begun)
+		fsc_buf_putc(b, '\n');
+	s->begun = true;
+	fsc_sink_clock(r->calls->time_ns, b);
+	fsc_buf_printf(b, "  %s %.1f s: %zu process%s, %zu function%s called\n",
+		       r->whole ? "in all" : "last", r->calls->seconds, r->processes,
+		       r->processes == 1 ? "" : "es", r->calls->rows.n,
+		       r->calls->rows.n == 1 ? "" : "s");
+	if (!r->calls->rows.n)
+		return;
+	put_ranking(s, r, &most_called, b);
+	if (r->calls->rows.n > 1) {
+		fsc_buf_putc(b, '\n');
+		put_ranking(s, r, &slowest, b);
+	}
+	put_errors(s, r, b);
+	put_slow(s, r, b);
+}
