@@ -1,0 +1,159 @@
+/* The index of a document: a walk over strict JSON that writes down where each value stands, and
+ * the first to see what is out of order. What is inside texts and numbers is for jansson to judge.
+ */
+#include "monitor/jsonc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct walk {
+	struct fsc_jsonc *doc;
+	size_t at;
+	unsigned depth;
+};
+
+static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err);
+
+/* The next byte that is no space, 0 at the end. */
+static char peek(struct walk *w)
+{
+	const char *s = w->doc->json;
+
+	while (w->at < w->doc->n && s[w->at] && strchr(" \t\r\n", s[w->at]))
+		w->at++;
+	return w->at < w->doc->n ? s[w->at] : '\0';
+}
+
+/* "...expected here, not 'x'". */
+static int expected(struct walk *w, const char *what, struct fsc_err *err)
+{
+	const unsigned char c = (unsigned char)peek(w);
+
+	if (w->at >= w->doc->n)
+		return fsc_jsonc_err(w->doc, w->at, err, "the text ends where %s should be", what);
+	if (c > ' ' && c < 0x7f)
+		return fsc_jsonc_err(w->doc, w->at, err, "%s should be here, not '%c'", what, c);
+	return fsc_jsonc_err(w->doc, w->at, err, "%s should be here, not the byte 0x%02x", what, c);
+}
+
+static int text(struct walk *w, struct fsc_err *err)
+{
+	const char *s = w->doc->json;
+	const size_t start = w->at;
+
+	for (w->at++; w->at < w->doc->n && s[w->at] != '"' && s[w->at] != '\n'; w->at++)
+		if (s[w->at] == '\\' && w->at + 1 < w->doc->n && s[w->at + 1] != '\n')
+			w->at++;
+	if (w->at >= w->doc->n || s[w->at] != '"')
+		return fsc_jsonc_err(w->doc, start, err, "this text has no closing quote");
+	w->at++;
+	return 0;
+}
+
+static bool in_word(char c)
+{
+	return isalnum((unsigned char)c) || (c && strchr("+-._", c));
+}
+
+/* A number, true, false or null. */
+static int word(struct walk *w, struct fsc_err *err)
+{
+	const char *s = w->doc->json;
+
+	if (!in_word(peek(w)))
+		return expected(w, "a value", err);
+	while (w->at < w->doc->n && in_word(s[w->at]))
+		w->at++;
+	return 0;
+}
+
+static int key_of_member(struct walk *w, size_t *ret_key, struct fsc_err *err)
+{
+	int rc;
+
+	if (peek(w) != '"')
+		return expected(w, "a name in quotes", err);
+	*ret_key = w->at;
+	rc = text(w, err);
+	if (rc)
+		return rc;
+	if (peek(w) != ':')
+		return expected(w, "':'", err);
+	w->at++;
+	return 0;
+}
+
+/* The members of an object or an array, up to its closing bracket. */
+static int members(struct walk *w, uint32_t node, char close, struct fsc_err *err)
+{
+	uint32_t last = 0, now;
+
+	w->at++;
+	if (peek(w) == close) {
+		w->at++;
+		return 0;
+	}
+	for (;;) {
+		size_t key = SIZE_MAX;
+		int rc = close == '}' ? key_of_member(w, &key, err) : 0;
+
+		if (!rc)
+			rc = value(w, key, &now, err);
+		if (rc)
+			return rc;
+		if (last)
+			FSC_AT(struct fsc_jsonc_node, &w->doc->nodes, last)->next = now;
+		else
+			FSC_AT(struct fsc_jsonc_node, &w->doc->nodes, node)->first = now;
+		last = now;
+		if (peek(w) == close) {
+			w->at++;
+			return 0;
+		}
+		if (peek(w) != ',')
+			return expected(w, close == '}' ? "',' or '}'" : "',' or ']'", err);
+		w->at++;
+	}
+}
+
+/* key: where its key stands, SIZE_MAX for none. */
+static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err)
+{
+	const char c = peek(w);
+	struct fsc_jsonc_node *n = fsc_vec_push(&w->doc->nodes);
+	int rc;
+
+	if (!n)
+		return fsc_err_nomem(err);
+	*ret_node = (uint32_t)(w->doc->nodes.n - 1);
+	n->value = (uint32_t)w->at;
+	n->key = key == SIZE_MAX ? n->value : (uint32_t)key;
+	if (c == '"')
+		return text(w, err);
+	if (c != '{' && c != '[')
+		return word(w, err);
+	if (w->depth == FSC_JSONC_DEEPEST)
+		return fsc_jsonc_err(w->doc, w->at, err, "more than %d brackets inside each other",
+				     FSC_JSONC_DEEPEST);
+	w->depth++;
+	rc = members(w, *ret_node, (char)(c == '{' ? '}' : ']'), err);
+	w->depth--;
+	return rc;
+}
+
+int fsc_jsonc_index(struct fsc_jsonc *d, struct fsc_err *err)
+{
+	struct walk w = {.doc = d};
+	uint32_t root;
+	int rc = value(&w, SIZE_MAX, &root, err);
+
+	if (rc)
+		return rc;
+	peek(&w);
+	if (w.at < d->n)
+		return expected(&w, "the end of the text", err);
+	return 0;
+}
