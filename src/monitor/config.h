@@ -38,7 +38,15 @@ struct fsc_snoop_func {
 	double slow_ns;		  /* 0: never slow */
 	uint32_t sample;	  /* one call in so many becomes an event; 0: none, 1: all */
 	enum fsc_error_rule errors;
-	unsigned line; /* in the file, 0: from a preset */
+	bool errors_given; /* in the file or by a preset; else fsc_error_rule_of() says it, for a
+			      glob once more of each function found */
+	unsigned line;	   /* in the file, 0: from a preset, or added later */
+};
+
+/* Where the functions of a group are looked for, as the configuration says it. */
+struct fsc_snoop_libraries {
+	char *group;
+	struct fsc_vec patterns; /* char * */
 };
 
 struct fsc_snoop_targets {
@@ -75,7 +83,10 @@ struct fsc_snoop_otlp {
 
 struct fsc_snoop_config {
 	char *path;
-	struct fsc_vec funcs; /* struct fsc_snoop_func */
+	struct fsc_vec funcs;	  /* struct fsc_snoop_func */
+	struct fsc_vec libraries; /* struct fsc_snoop_libraries; funcs have theirs already */
+	double slow_ns;		  /* of functions that say nothing else */
+	uint32_t sample;	  /* likewise */
 	struct fsc_snoop_targets targets;
 	struct fsc_snoop_report report;
 	unsigned keep_slowest, keep_latest; /* slow calls of each function */
@@ -105,14 +116,18 @@ int fsc_snoop_config_parse(const char *text, size_t n, const char *path,
 			   struct fsc_snoop_config *ret, struct fsc_err *err);
 void fsc_snoop_config_release(struct fsc_snoop_config *c);
 /* One function as `ctl add GROUP NAME SYMBOL` gives it, with the configuration's defaults. Appended
- * to funcs. */
+ * to funcs; EEXIST when the group has that name already. */
 int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const char *name,
 			 const char *symbol, struct fsc_err *err);
 
+/* Which return values of a function are errors, by its name alone: those of CUDA, cuBLAS, cuDNN and
+ * NCCL say it. Never any of the group "custom". */
+enum fsc_error_rule fsc_error_rule_of(const char *group, const char *symbol);
 /* The error's name as the library has it, NULL where it is not known. */
 const char *fsc_error_name(enum fsc_error_rule rule, int64_t code);
 /* Where functions of a group are looked for when the configuration does not say: globs of base
- * names, NULL-ended; NULL for a group without a usual library (custom). */
+ * names, NULL-ended; NULL for a group without a usual library (custom). For a group that is not
+ * known it is "libGROUP.so*", valid until this thread asks again. */
 const char *const *fsc_group_libraries(const char *group);
 
 #endif
