@@ -283,29 +283,33 @@ int fsc_config_read_pids(struct fsc_config_reader *r, const struct fsc_config_ke
 	return 0;
 }
 
+/* An argument may be anything, even empty; a program's name may not. */
+static int push_argument(struct fsc_config_reader *r, struct fsc_jsonc_value v,
+			 struct fsc_vec *argv, struct fsc_err *err)
+{
+	const char *s = json_string_value(v.json);
+	char **slot;
+
+	if (!s || !argv->n)
+		return fsc_config_push_text(r, v, "an item of \"command\"", argv, err);
+	slot = fsc_vec_push(argv);
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = strdup(s);
+	return *slot ? 0 : fsc_err_nomem(err);
+}
+
 int fsc_config_read_command(struct fsc_config_reader *r, const struct fsc_config_key *k,
 			    struct fsc_jsonc_value v, void *to, struct fsc_err *err)
 {
 	struct fsc_jsonc_walk w = fsc_jsonc_members(r->doc, v);
-	struct fsc_vec *argv = to;
 	int rc = 0;
 
-	if (!json_is_array(v.json) || !json_array_size(v.json))
+	if (!json_is_array(v.json))
 		return fsc_config_wrong(r, k, v, "a list that begins with a program", err);
-	while (!rc && fsc_jsonc_next(&w)) {
-		const char *s = json_string_value(w.value.json);
-		char **slot;
-
-		/* An argument may be anything, even empty; a program's name may not. */
-		if (!s || !argv->n)
-			rc = fsc_config_text(r, w.value, "an item of \"command\"", false, err);
-		if (rc)
-			return rc;
-		slot = fsc_vec_push(argv);
-		if (slot)
-			*slot = strdup(s);
-		if (!slot || !*slot)
-			return fsc_err_nomem(err);
-	}
+	if (!json_array_size(v.json))
+		return fsc_jsonc_err(r->doc, v.node->value, err, "\"command\" names no program");
+	while (!rc && fsc_jsonc_next(&w))
+		rc = push_argument(r, w.value, to, err);
 	return rc;
 }

@@ -41,15 +41,28 @@ static bool is_group_name(const char *s)
 
 /* ---- what was there before ---- */
 
-/* The place of a word (a name, a symbol) of a group in the map of the reader. */
-static uint64_t *seen(struct fsc_config_reader *r, char kind, const char *group, const char *word,
+/* What a word (a name, a symbol) of a group is filed under in the map of the reader. */
+struct word {
+	char key[LONGEST_GROUP + 4400];
+	size_t n;
+};
+
+static struct word word_of(char kind, const char *group, const char *text)
+{
+	struct word w;
+
+	snprintf(w.key, sizeof(w.key), "%c%.*s/%s", kind, LONGEST_GROUP, group, text);
+	w.n = strlen(w.key);
+	return w;
+}
+
+/* Files it; NULL when memory is out. */
+static uint64_t *seen(struct fsc_config_reader *r, char kind, const char *group, const char *text,
 		      bool *ret_new)
 {
-	char key[LONGEST_GROUP + 4400];
-	const int n = snprintf(key, sizeof(key), "%c%s/%s", kind, group, word);
+	const struct word w = word_of(kind, group, text);
 
-	return fsc_map_put(&r->seen, key, (size_t)n < sizeof(key) ? (size_t)n : sizeof(key),
-			   ret_new);
+	return fsc_map_put(&r->seen, w.key, w.n, ret_new);
 }
 
 /* ---- one function ---- */
@@ -85,23 +98,20 @@ static int read_func(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 {
 	int rc;
 
-	if (json_is_object(v.json)) {
+	if (json_is_object(v.json))
 		rc = fsc_config_object(r, fsc_config_func_keys, v, f, err);
-		if (!rc && !f->symbol)
-			rc = fsc_jsonc_err(r->doc, v.node->value, err,
-					   "this function has no "
-					   "\"symbol\"");
-	} else if (json_is_string(v.json)) {
+	else if (json_is_string(v.json))
 		rc = fsc_config_value(r, fsc_config_key_find(fsc_config_func_keys, "symbol"), v, f,
 				      err);
-	} else {
+	else
 		rc = fsc_jsonc_err(r->doc, v.node->value, err,
 				   "a function is a symbol in quotes, or an object with a "
 				   "\"symbol\"");
-	}
-	if (!rc)
-		rc = check_pattern(r, v, f->symbol, err);
-	return rc;
+	if (rc)
+		return rc;
+	if (!f->symbol)
+		return fsc_jsonc_err(r->doc, v.node->value, err, "this function has no \"symbol\"");
+	return check_pattern(r, v, f->symbol, err);
 }
 
 static int check_name(struct fsc_config_reader *r, size_t at, const char *name, struct fsc_err *err)
@@ -122,7 +132,6 @@ static int add_func(struct fsc_config_reader *r, const char *group, const char *
 		    struct fsc_jsonc_value v, struct fsc_err *err)
 {
 	struct fsc_snoop_func *f;
-	unsigned column;
 	bool is_new;
 	int rc = check_name(r, v.node->key, name, err);
 
@@ -137,7 +146,7 @@ static int add_func(struct fsc_config_reader *r, const char *group, const char *
 	f = push_func(r->to, group, name, NULL);
 	if (!f)
 		return fsc_err_nomem(err);
-	fsc_jsonc_where(r->doc, v.node->key, &f->line, &column);
+	f->line = fsc_jsonc_line(r->doc, v.node->key);
 	rc = read_func(r, v, f, err);
 	if (rc)
 		return rc;
@@ -290,25 +299,33 @@ int fsc_config_read_library(struct fsc_config_reader *r, const struct fsc_config
 	return rc;
 }
 
-/* Groups of the file, and those that are known anyway. */
-static int check_group(struct fsc_config_reader *r, const char *group, size_t at,
-		       struct fsc_err *err)
+static int unknown_group(struct fsc_config_reader *r, const char *group, size_t at,
+			 struct fsc_err *err)
 {
 	struct fsc_nearest near = {.wanted = group};
 	struct fsc_jsonc_walk w = fsc_jsonc_members(r->doc, fsc_jsonc_root(r->doc));
 	char name[LONGEST_GROUP + 2];
-	bool known = !strcmp(group, "custom");
 
 	while (fsc_jsonc_next(&w))
-		if (fsc_config_is_group(w.key, name, sizeof(name))) {
-			known |= !strcmp(name, group);
+		if (fsc_config_is_group(w.key, name, sizeof(name)))
 			fsc_nearest_offer(&near, name);
-		}
-	for (const struct fsc_preset *p = fsc_presets; p->name; p++) {
-		known |= !strcmp(p->name, group);
+	for (const struct fsc_preset *p = fsc_presets; p->name; p++)
 		fsc_nearest_offer(&near, p->name);
-	}
-	return known ? 0 : fsc_config_unknown(r, at, "group", &near, err);
+	return fsc_config_unknown(r, at, "group", &near, err);
+}
+
+/* Groups of the file, and those that are known anyway. */
+static int check_group(struct fsc_config_reader *r, const char *group, size_t at,
+		       struct fsc_err *err)
+{
+	const struct word w = word_of('g', group, "");
+
+	if (!strcmp(group, "custom") || (is_group_name(group) && fsc_map_get(&r->seen, w.key, w.n)))
+		return 0;
+	for (const struct fsc_preset *p = fsc_presets; p->name; p++)
+		if (!strcmp(p->name, group))
+			return 0;
+	return unknown_group(r, group, at, err);
 }
 
 int fsc_config_read_libraries(struct fsc_config_reader *r, const struct fsc_config_key *k,

@@ -37,6 +37,7 @@ struct fsc_config_key {
 	size_t offset; /* of the value in the table's struct */
 	const char *what;
 	double min, max;
+	bool or_zero;			   /* 0 is fine though it is below min */
 	const char *const *choices;	   /* FSC_CONFIG_CHOICE */
 	const struct fsc_config_key *keys; /* FSC_CONFIG_SECTION */
 	const char *needs; /* FSC_CONFIG_SECTION: this key must be in it; NULL: none */

@@ -39,6 +39,10 @@ int fsc_config_wrong(struct fsc_config_reader *r, const struct fsc_config_key *k
 		return fsc_jsonc_err(r->doc, v.node->value, err,
 				     "\"%s\" (%s) must be %s, not \"%.60s\"", k->name, k->what,
 				     wanted, json_string_value(v.json));
+	if (json_is_number(v.json))
+		return fsc_jsonc_err(r->doc, v.node->value, err,
+				     "\"%s\" (%s) must be %s, not %.12g", k->name, k->what, wanted,
+				     json_number_value(v.json));
 	return fsc_jsonc_err(r->doc, v.node->value, err, "\"%s\" (%s) must be %s, not %s", k->name,
 			     k->what, wanted, kind_of(v.json));
 }
@@ -60,8 +64,8 @@ static int out_of_range(struct fsc_config_reader *r, const struct fsc_config_key
 			struct fsc_jsonc_value v, const char *unit, struct fsc_err *err)
 {
 	return fsc_jsonc_err(r->doc, v.node->value, err,
-			     "\"%s\" (%s) must be from %.12g to %.12g%s", k->name, k->what, k->min,
-			     k->max, unit);
+			     "\"%s\" (%s) must be %sfrom %.12g to %.12g%s", k->name, k->what,
+			     k->or_zero ? "0 or " : "", k->min, k->max, unit);
 }
 
 int fsc_config_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, const char *what,
@@ -174,7 +178,7 @@ static int read_seconds(struct fsc_config_reader *r, const struct fsc_config_key
 	if (!duration_of(v, &ns))
 		return fsc_config_wrong(r, k, v, "a duration such as \"10s\" (ns, us, ms, s, m)",
 					err);
-	if (ns < k->min * 1e9 || ns > k->max * 1e9)
+	if ((ns < k->min * 1e9 || ns > k->max * 1e9) && !(k->or_zero && ns == 0))
 		return out_of_range(r, k, v, " seconds", err);
 	*(double *)to = ns / 1e9;
 	return 0;

@@ -59,21 +59,47 @@ int fsc_jsonc_slurp(const char *path, const char *what, char **ret, size_t *ret_
 
 /* ---- places ---- */
 
+static int find_lines(struct fsc_jsonc *d, struct fsc_err *err)
+{
+	const char *line = d->text, *const end = d->text + d->n;
+
+	if (d->n >= 3 && !memcmp(line, "\xef\xbb\xbf", 3))
+		line += 3;
+	for (;;) {
+		uint32_t *start = fsc_vec_push(&d->lines);
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		if (!start)
+			return fsc_err_nomem(err);
+		*start = (uint32_t)(line - d->text);
+		if (!newline)
+			return 0;
+		line = newline + 1;
+	}
+}
+
+unsigned fsc_jsonc_line(const struct fsc_jsonc *d, size_t at)
+{
+	size_t low = 0, high = d->lines.n; /* the line is in [low, high) */
+
+	while (high - low > 1) {
+		const size_t mid = (low + high) / 2;
+
+		if (*FSC_AT(uint32_t, &d->lines, mid) <= at)
+			low = mid;
+		else
+			high = mid;
+	}
+	return (unsigned)low + 1;
+}
+
 void fsc_jsonc_where(const struct fsc_jsonc *d, size_t at, unsigned *ret_line, unsigned *ret_column)
 {
-	const char *line = d->text;
-	unsigned lines = 1, column = 1;
-
-	if (at > d->n)
-		at = d->n;
-	if (at >= 3 && !memcmp(line, "\xef\xbb\xbf", 3))
-		line += 3;
-	for (const char *p; (p = memchr(line, '\n', (size_t)(d->text + at - line))); line = p + 1)
-		lines++;
-	for (const char *p = line; p < d->text + at; p++)
-		column += ((unsigned char)*p & 0xc0) != 0x80; /* not inside a character */
-	*ret_line = lines;
-	*ret_column = column;
+	*ret_line = fsc_jsonc_line(d, at);
+	*ret_column = 1;
+	for (size_t i = *FSC_AT(uint32_t, &d->lines, *ret_line - 1); i < at && i < d->n; i++)
+		*ret_column +=
+		    ((unsigned char)d->text[i] & 0xc0) != 0x80; /* not inside a character */
 }
 
 int fsc_jsonc_err(const struct fsc_jsonc *d, size_t at, struct fsc_err *err, const char *fmt, ...)
@@ -112,6 +138,8 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 	const size_t stop = why->position > 0 ? (size_t)why->position : 0;
 	const size_t at = before(d, stop);
 
+	if (!why->text[0])
+		return fsc_err_nomem(err); /* jansson has no words for it in some places */
 	switch (json_error_code(why)) {
 	case json_error_out_of_memory:
 		return fsc_err_nomem(err);
@@ -154,8 +182,11 @@ int fsc_jsonc_parse(char *text, size_t n, const char *path, struct fsc_jsonc *re
 				  .text = text,
 				  .n = n,
 				  .nodes = FSC_VEC_INIT(struct fsc_jsonc_node),
-				  .dots = FSC_VEC_INIT(unsigned)};
+				  .dots = FSC_VEC_INIT(unsigned),
+				  .lines = FSC_VEC_INIT(uint32_t)};
 	rc = copy(ret, err);
+	if (!rc)
+		rc = find_lines(ret, err);
 	if (!rc)
 		rc = fsc_jsonc_blank(ret, err);
 	if (!rc)
@@ -171,6 +202,7 @@ void fsc_jsonc_release(struct fsc_jsonc *d)
 	json_decref(d->root);
 	fsc_vec_release(&d->nodes);
 	fsc_vec_release(&d->dots);
+	fsc_vec_release(&d->lines);
 	free(d->json);
 	free(d->text);
 	*d = (struct fsc_jsonc){0};

@@ -30,6 +30,7 @@ struct fsc_jsonc {
 	json_t *root;
 	struct fsc_vec nodes; /* struct fsc_jsonc_node; the first is the root's */
 	struct fsc_vec dots;  /* unsigned: lines where dots stand for entries left out */
+	struct fsc_vec lines; /* uint32_t: where each line begins */
 };
 
 /* A value and its place; both belong to the document. */
@@ -49,6 +50,8 @@ int fsc_jsonc_parse(char *text, size_t n, const char *path, struct fsc_jsonc *re
 		    struct fsc_err *err);
 void fsc_jsonc_release(struct fsc_jsonc *d);
 
+/* The line a byte is in, from 1; cheap. */
+unsigned fsc_jsonc_line(const struct fsc_jsonc *d, size_t at);
 /* Line and column of a byte, both from 1; columns count characters. */
 void fsc_jsonc_where(const struct fsc_jsonc *d, size_t at, unsigned *ret_line,
 		     unsigned *ret_column);

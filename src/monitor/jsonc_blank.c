@@ -76,12 +76,11 @@ static size_t dots_here(const struct blanker *b)
 
 static int note_dots(struct blanker *b, size_t n, struct fsc_err *err)
 {
-	unsigned line, column, *note = fsc_vec_push(&b->doc->dots);
+	unsigned *note = fsc_vec_push(&b->doc->dots);
 
 	if (!note)
 		return fsc_err_nomem(err);
-	fsc_jsonc_where(b->doc, b->at, &line, &column);
-	*note = line;
+	*note = fsc_jsonc_line(b->doc, b->at);
 	blank(b->doc, b->at, b->at + n);
 	b->at += n;
 	b->after_dots = true;

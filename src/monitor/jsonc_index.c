@@ -89,7 +89,7 @@ static int key_of_member(struct walk *w, size_t *ret_key, struct fsc_err *err)
 /* The members of an object or an array, up to its closing bracket. */
 static int members(struct walk *w, uint32_t node, char close, struct fsc_err *err)
 {
-	uint32_t last = 0, now;
+	uint32_t last = 0, now = 0;
 
 	w->at++;
 	if (peek(w) == close) {

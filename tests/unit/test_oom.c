@@ -17,12 +17,14 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "base/opt.h"
 #include "engine/btftypes.h"
 #include "model/compare.h"
 #include "model/latency.h"
 #include "model/profile.h"
+#include "monitor/config.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
 #include "sink/sink.h"
@@ -886,6 +888,35 @@ static void comparisons(void **state)
 	unlink(other);
 }
 
+/* jansson's own requests are not wrapped. */
+static int configure(const void *text, struct fsc_err *err)
+{
+	struct fsc_snoop_config c;
+	int rc = fsc_snoop_config_parse(text, strlen(text), "f", &c, err);
+
+	if (!rc)
+		rc = fsc_snoop_config_add(&c, "cuda", "x", "cudaX", err);
+	for (size_t i = 0; !rc && i < c.funcs.n; i++)
+		found_text(FSC_AT(struct fsc_snoop_func, &c.funcs, i)->symbol);
+	fsc_snoop_config_release(&c);
+	return rc;
+}
+
+static void configurations(void **state)
+{
+	(void)state;
+	fsc_log_set_level(FSC_LOG_ERROR); /* it has dots */
+	sweep(
+	    configure,
+	    "{\"presets\": [\"nccl\", \"openssl\"], \"libraries\": {\"cuda\": [\"x\", \"y\"]},"
+	    "\"a_func_sym\": {\"a\": {\"symbol\": \"s\", \"library\": [\"l\"]}, \"b\": \"c\"},"
+	    "\"targets\": {\"pids\": [1], \"names\": [\"n\"], \"command\": [\"a\", \"\"]},"
+	    "\"labels\": {\"x\": \"y\"}, \"control\": \"/c\", \"prometheus\": {\"listen\": \"1\"},"
+	    "\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"a\": \"b\"}}, // ...\n ...}",
+	    400);
+	fsc_log_set_level(FSC_LOG_NOTE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -909,6 +940,7 @@ int main(void)
 	    cmocka_unit_test(timed_functions),
 	    cmocka_unit_test(timings),
 	    cmocka_unit_test(comparisons),
+	    cmocka_unit_test(configurations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -268,11 +268,11 @@ static void wrong_types(void **state)
 	fails("[]", "f:1:1: a configuration is an object: {...}");
 	fails("{\"stacks\": 1}",
 	      "f:1:12: \"stacks\" (whether slow calls come with their stack) must "
-	      "be true or false, not a number");
+	      "be true or false, not 1");
 	fails("{\"report\": []}",
 	      "f:1:12: \"report\" (the periodic report) must be an object, not a list");
 	fails("{\"report\": {\"top\": 1.5}}", "f:1:20: \"top\" (lines of each ranking, 0 for all) "
-					      "must be a whole number, not a number");
+					      "must be a whole number, not 1.5");
 	fails("{\"report\": {\"to\": null}}",
 	      "f:1:19: \"to\" (the file that reports go to) must be a text, not null");
 	fails("{\"cuda_func_sym\": {\"a\": 1}}",
@@ -299,7 +299,7 @@ static void bad_units(void **state)
 	      "\"10ms\" (ns, us, ms, s, m) or \"off\", not \"10\"");
 	fails("{\"slow\": 10}",
 	      "f:1:10: \"slow\" (from which duration on a call is slow) must be a duration such as "
-	      "\"10ms\" (ns, us, ms, s, m) or \"off\", not a number");
+	      "\"10ms\" (ns, us, ms, s, m) or \"off\", not 10");
 	fails("{\"report\": {\"every\": \"10 sec\"}}",
 	      "f:1:22: \"every\" (how often a report is written) must be a duration such as "
 	      "\"10s\" (ns, us, ms, s, m), not \"10 sec\"");
@@ -316,7 +316,15 @@ static void bad_units(void **state)
 
 static void out_of_range(void **state)
 {
+	struct fsc_snoop_config c;
+
 	(void)state;
+	reads("{\"report\": {\"every\": \"0\"}}", &c);
+	assert_true(c.report.every_s == 0);
+	fsc_snoop_config_release(&c);
+	fails("{\"report\": {\"every\": \"1ns\"}}",
+	      "f:1:22: \"every\" (how often a report is written) must be 0 or from 0.1 to 86400 "
+	      "seconds");
 	fails("{\"report\": {\"top\": -1}}",
 	      "f:1:20: \"top\" (lines of each ranking, 0 for all) must be from 0 to 10000");
 	fails("{\"keep\": {\"rows\": 0}}",
@@ -330,7 +338,7 @@ static void out_of_range(void **state)
 	      "64000 to 16000000000 bytes");
 	fails("{\"max_overhead\": 101}",
 	      "f:1:18: \"max_overhead\" (how much of the targets' time may be spent on watching "
-	      "them) must be a percentage from 0 to 100, not a number");
+	      "them) must be a percentage from 0 to 100, not 101");
 	fails("{\"warnings\": -0.5}",
 	      "f:1:14: \"warnings\" (lines about slow calls a second) must be from 0 to 1000000");
 }
@@ -354,9 +362,7 @@ static void functions_refused(void **state)
 	      "f:2:2: \"a\" is here for the second time");
 	fails("{\"presets\": [\"cuda\", \"cuda\"]}",
 	      "f:1:22: the preset \"cuda\" is here for the second time");
-	fails("{\"targets\": {\"command\": []}}",
-	      "f:1:25: \"command\" (a program to start, with its arguments) must be a list that "
-	      "begins with a program, not a list");
+	fails("{\"targets\": {\"command\": []}}", "f:1:25: \"command\" names no program");
 }
 
 static void receivers_refused(void **state)
@@ -688,6 +694,15 @@ static void large(void **state)
 	n += (size_t)sprintf(text + n, "}}");
 	assert_int_equal(fsc_snoop_config_parse(text, n, "f", &c, &err), 0);
 	assert_true(c.funcs.n > 30000);
+	fsc_snoop_config_release(&c);
+	memset(text, ' ', FSC_JSONC_LONGEST); /* dots and nothing else, all in one line */
+	text[0] = '{';
+	for (n = 4; n < FSC_JSONC_LONGEST - 4; n += 4)
+		memset(text + n, '.', 3);
+	text[n] = '}';
+	fsc_log_set_level(FSC_LOG_ERROR);
+	assert_int_equal(fsc_snoop_config_parse(text, n + 1, "f", &c, &err), 0);
+	fsc_log_set_level(FSC_LOG_NOTE);
 	fsc_snoop_config_release(&c);
 	n = (size_t)sprintf(text, "{\"");
 	memset(text + n, 'k', 500000);
