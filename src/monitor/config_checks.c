@@ -195,7 +195,9 @@ int fsc_config_read_headers(struct fsc_config_reader *r, const struct fsc_config
 	int rc;
 
 	if (!json_is_object(v.json))
-		return fsc_config_wrong(r, k, v, "an object of names and texts", err);
+		return fsc_jsonc_err(r->doc, v.node->value, err,
+				     "\"%s\" (%s) must be an object of names and texts", k->name,
+				     k->what);
 	rc = once(r, v, to, err);
 	while (!rc && fsc_jsonc_next(&w)) {
 		if (!is_header(w.key))

@@ -133,6 +133,14 @@ static size_t before(const struct fsc_jsonc *d, size_t at)
 	return best;
 }
 
+/* How much of jansson's words is shown: not what a text has in it, it may be a secret. */
+static int shown(const struct fsc_jsonc *d, size_t at, const json_error_t *why)
+{
+	const char *near = strstr(why->text, " near ");
+
+	return near && d->text[at] == '"' ? (int)(near - why->text) : 120;
+}
+
 static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct fsc_err *err)
 {
 	const size_t stop = why->position > 0 ? (size_t)why->position : 0;
@@ -154,7 +162,7 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 	case json_error_null_byte_in_key:
 		return fsc_jsonc_err(d, at, err, "a text must not contain a NUL");
 	default:
-		return fsc_jsonc_err(d, at, err, "not JSON: %.120s", why->text);
+		return fsc_jsonc_err(d, at, err, "not JSON: %.*s", shown(d, at, why), why->text);
 	}
 }
 

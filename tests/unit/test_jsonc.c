@@ -110,8 +110,8 @@ static void refuses(void **state)
 	fails("{\"a\": 1e999}", "f:1:7: a number this large cannot be read");
 	fails("{\"a\": 01}", "f:1:7: not JSON: invalid token near '0'");
 	fails("{\"a\": \"\\u0000\"}", "f:1:7: a text must not contain a NUL");
-	fails("{\"a\": \"\\x\"}", "f:1:7: not JSON: invalid escape near '\"\\x'");
-	fails("{\"a\": \"tab\there\"}", "f:1:7: not JSON: control character 0x9 near '\"tab'");
+	fails("{\"a\": \"\\x\"}", "f:1:7: not JSON: invalid escape");
+	fails("{\"a\": \"tab\there\"}", "f:1:7: not JSON: control character 0x9");
 }
 
 /* The second of the two, by line and column; columns are characters, not bytes. */
@@ -129,7 +129,7 @@ static void refuses_twice(void **state)
 static void refuses_bytes(void **state)
 {
 	(void)state;
-	fails_n("{\"a\": \"x\0y\"}", 12, "f:1:7: not JSON: control character 0x0 near '\"x'");
+	fails_n("{\"a\": \"x\0y\"}", 12, "f:1:7: not JSON: control character 0x0");
 	fails_n("{\0}", 3, "f:1:2: a name in quotes should be here, not the byte 0x00");
 	fails("{\"a\": \"\xff\"}", "f:1:8: this is not UTF-8");
 	fails("{\xc3\xa9}", "f:1:2: a name in quotes should be here, not the byte 0xc3");

@@ -396,6 +396,10 @@ static void receivers_refused(void **state)
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"A\": \"b\"}, "
 	      "\"headers_file\": \"x\"}}",
 	      "f:1:58: there are \"headers\" and a \"headers_file\": one of them");
+	/* No message shows what may be a secret. */
+	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": \"A: secret\"}}",
+	      "f:1:46: \"headers\" (headers to send with every message) must be an object of names "
+	      "and texts");
 	fails("{\"spool\": {\"disk\": \"1GB\"}}",
 	      "f:1:12: \"disk\" of \"spool\" needs a \"directory\" beside it");
 }
