@@ -1,0 +1,33 @@
+/* Writes protocol buffers, the wire format alone: whoever writes knows the numbers of the fields.
+ * All of it appends to a buffer, whose failure is sticky. Nothing is left out for being 0. */
+#ifndef FSC_SINK_PROTOBUF_H
+#define FSC_SINK_PROTOBUF_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* A number without a tag: inside packed fields, or the length before a message. */
+void fsc_pb_varint(struct fsc_buf *b, uint64_t v);
+/* What sint32 and sint64 are as varints: small for small numbers of either sign. */
+uint64_t fsc_pb_zigzag(int64_t v);
+
+/* uint32, uint64, int32, int64 (as uint64_t), bool, enum. */
+void fsc_pb_uint(struct fsc_buf *b, uint32_t field, uint64_t v);
+/* sint32, sint64. */
+void fsc_pb_sint(struct fsc_buf *b, uint32_t field, int64_t v);
+/* fixed64, sfixed64. */
+void fsc_pb_fixed64(struct fsc_buf *b, uint32_t field, uint64_t v);
+void fsc_pb_double(struct fsc_buf *b, uint32_t field, double v);
+void fsc_pb_bytes(struct fsc_buf *b, uint32_t field, const void *p, size_t n);
+/* A text from outside: as fsc_fmt_term() makes it, which is UTF-8 whatever the bytes were. */
+void fsc_pb_text(struct fsc_buf *b, uint32_t field, const char *s);
+
+/* A message (or a packed field) inside: what is written between the two belongs to it. They nest;
+ * fsc_pb_end() takes what its fsc_pb_begin() returned. */
+size_t fsc_pb_begin(struct fsc_buf *b, uint32_t field);
+/* Puts the length of all that follows mark (an earlier b->n) before it. */
+void fsc_pb_end(struct fsc_buf *b, size_t mark);
+
+#endif
