@@ -1,7 +1,9 @@
-/* Escaping for terminal, JSON, CSV and XML, and the printing of durations. */
+/* Escaping for terminal, JSON, CSV and XML, and the printing of durations and numbers. */
 #include "base/fmt.h"
 
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Length of the UTF-8 character at s and its code point; 0 if the bytes are not one. */
@@ -162,6 +164,18 @@ void fsc_fmt_rate(struct fsc_buf *b, double rate)
 		u++;
 	v = rate / units[u].scale;
 	fsc_buf_printf(b, "%.*f%s/s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
+}
+
+void fsc_fmt_double(struct fsc_buf *b, double v)
+{
+	char text[32];
+
+	for (int digits = 15; digits <= 17; digits++) {
+		snprintf(text, sizeof(text), "%.*g", digits, v);
+		if (strtod(text, NULL) == v)
+			break;
+	}
+	fsc_buf_puts(b, text);
 }
 
 size_t fsc_fmt_width(const char *s)

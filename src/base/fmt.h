@@ -21,6 +21,9 @@ void fsc_fmt_xml(struct fsc_buf *b, const char *s);
 void fsc_fmt_ns(struct fsc_buf *b, double ns);
 /* Appends a number per second with three digits: "1.25M/s", "980/s". */
 void fsc_fmt_rate(struct fsc_buf *b, double rate);
+/* Appends a finite number with the fewest digits that read back as the same: "0.1", "1e-06",
+ * "1024". Also good as JSON. */
+void fsc_fmt_double(struct fsc_buf *b, double v);
 /* How many columns s takes on a terminal (one per UTF-8 character). */
 size_t fsc_fmt_width(const char *s);
 

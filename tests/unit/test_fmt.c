@@ -210,6 +210,26 @@ static void durations(void **state)
 	}
 }
 
+static void doubles(void **state)
+{
+	static const struct {
+		double v;
+		const char *text;
+	} cases[] = {{0, "0"},		{-1, "-1"},
+		     {0.1, "0.1"},	{1e-6, "1e-06"},
+		     {1024, "1024"},	{1.0 / 3, "0.3333333333333333"},
+		     {1e300, "1e+300"}, {5e-324, "4.94065645841247e-324"}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fsc_buf b = {0};
+
+		fsc_fmt_double(&b, cases[i].v);
+		assert_string_equal(fsc_buf_str(&b), cases[i].text);
+		fsc_buf_release(&b);
+	}
+}
+
 static void widths(void **state)
 {
 	(void)state;
@@ -232,6 +252,7 @@ int main(void)
 	    cmocka_unit_test(json_of_any_two_bytes_is_closed),
 	    cmocka_unit_test(csv_fields),
 	    cmocka_unit_test(durations),
+	    cmocka_unit_test(doubles),
 	    cmocka_unit_test(widths),
 	};
 

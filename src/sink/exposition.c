@@ -1,0 +1,55 @@
+/* What the formats of a page have in common: the order of things, constant labels. */
+#include "sink/exposition.h"
+
+#include <math.h>
+
+#include "sink/series.h"
+
+void fsc_exposition_begin(struct fsc_exposition *e, const struct fsc_family *f)
+{
+	e->family = f;
+	e->begun = false;
+}
+
+/* The value's own labels, then those that everything carries. */
+static void next_value(struct fsc_exposition *e, const struct fsc_label *l, size_t n)
+{
+	if (!e->begun)
+		e->ops->begin(e);
+	e->begun = true;
+	fsc_buf_clear(&e->labels);
+	for (size_t i = 0; i < n; i++)
+		e->ops->label(e, l[i].name, l[i].value);
+	for (size_t i = 0; i < e->s->n_labels; i++)
+		if (fsc_series_label_fits(e->s->labels, i, l, n))
+			e->ops->label(e, e->s->labels[i].name, e->s->labels[i].value);
+}
+
+void fsc_exposition_value(struct fsc_exposition *e, const struct fsc_label *l, size_t n, double v)
+{
+	if (!isfinite(v))
+		return;
+	next_value(e, l, n);
+	e->ops->value(e, v);
+}
+
+void fsc_exposition_histogram(struct fsc_exposition *e, const struct fsc_label *l, size_t n,
+			      const struct fsc_spread *d)
+{
+	next_value(e, l, n);
+	e->ops->histogram(e, d);
+}
+
+void fsc_exposition_end(struct fsc_exposition *e)
+{
+	if (e->begun)
+		e->ops->end(e);
+}
+
+void fsc_exposition_finish(struct fsc_exposition *e)
+{
+	e->ops->finish(e);
+	e->b->failed |= e->labels.failed || e->scratch.failed;
+	fsc_buf_release(&e->labels);
+	fsc_buf_release(&e->scratch);
+}
