@@ -1,0 +1,39 @@
+/* What all OTLP messages have in common: who sends, around a list of items, and the attributes of
+ * things. Included by src/sink/ only. */
+#ifndef FSC_SINK_OTLP_ENVELOPE_H
+#define FSC_SINK_OTLP_ENVELOPE_H
+
+#include "model/snapshot.h"
+#include "sink/message.h"
+
+/* A kind of message: what its three nested lists are called in JSON; their numbers are the same. */
+struct fsc_otlp_signal {
+	const char *resources, *scopes, *items;
+};
+
+struct fsc_otlp {
+	struct fsc_message m;
+	const struct fsc_snapshot *s;
+	struct fsc_field attributes; /* the list that is being written */
+	struct fsc_buf scratch;
+	size_t resource, scope; /* marks */
+};
+
+/* An item of the list: what fsc_otlp_begin() leaves open. */
+extern const struct fsc_field fsc_otlp_item;
+
+void fsc_otlp_begin(struct fsc_otlp *o, const struct fsc_otlp_signal *signal,
+		    const struct fsc_snapshot *s, bool json, struct fsc_buf *b);
+void fsc_otlp_end(struct fsc_otlp *o);
+
+/* A list of attributes, one at a time. */
+void fsc_otlp_attributes(struct fsc_otlp *o, uint32_t number, const char *name);
+void fsc_otlp_attributes_end(struct fsc_otlp *o);
+/* NULL: left out. */
+void fsc_otlp_text(struct fsc_otlp *o, const char *key, const char *value);
+/* Of texts that are safe already and may have lines; "" is left out. */
+void fsc_otlp_lines(struct fsc_otlp *o, const char *key, const struct fsc_buf *value);
+void fsc_otlp_int(struct fsc_otlp *o, const char *key, int64_t value);
+void fsc_otlp_bool(struct fsc_otlp *o, const char *key, bool value);
+
+#endif
