@@ -11,7 +11,7 @@ UNIT_CFLAGS = $(ALL_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=u
 UNIT_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
 .PHONY: unit test-unit test-e2e test-vm-all
-unit: $(UNIT_BIN)
+unit: $(UNIT_BIN) $(UNIT)/exporters
 
 $(UNIT)/obj/%.o: src/%.c $(SKEL)
 	@mkdir -p $(@D)
@@ -23,6 +23,17 @@ $(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 $(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
 	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c \
 		-lcmocka $(LIBS)
+
+# Writes what is sent to others, for tests/e2e/exporters.bats.
+$(UNIT)/exporters: tests/unit/exporters.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c -lcmocka $(LIBS)
+
+# A decoder of OTLP that others wrote, from npm; the test that uses it is skipped where this was not run.
+.PHONY: test-web-deps
+test-web-deps:
+	@mkdir -p $(O)/web
+	cp tests/web/package.json tests/web/package-lock.json $(O)/web/
+	cd $(O)/web && npm ci --ignore-scripts --no-audit --no-fund
 
 # The evaluator of trace's expressions: in user space, and in programs that a test loads.
 $(O)/gen/%.bpf.o: tests/unit/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
@@ -43,7 +54,7 @@ test-unit: deps unit
 	@tests/run unit
 
 test-e2e: EXTRA_PACKAGES := $(TEST_PACKAGES)
-test-e2e: deps all fixtures
+test-e2e: deps all fixtures $(UNIT)/exporters
 	@tests/run e2e
 
 bench: EXTRA_PACKAGES := $(BENCH_PACKAGES) $(TEST_PACKAGES)
