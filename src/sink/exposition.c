@@ -23,6 +23,7 @@ static void next_value(struct fsc_exposition *e, const struct fsc_label *l, size
 	for (size_t i = 0; i < e->s->n_labels; i++)
 		if (fsc_series_label_fits(e->s->labels, i, l, n))
 			e->ops->label(e, e->s->labels[i].name, e->s->labels[i].value);
+	e->b->failed |= e->labels.failed;
 }
 
 void fsc_exposition_value(struct fsc_exposition *e, const struct fsc_label *l, size_t n, double v)
@@ -49,7 +50,6 @@ void fsc_exposition_end(struct fsc_exposition *e)
 void fsc_exposition_finish(struct fsc_exposition *e)
 {
 	e->ops->finish(e);
-	e->b->failed |= e->labels.failed || e->scratch.failed;
 	fsc_buf_release(&e->labels);
 	fsc_buf_release(&e->scratch);
 }

@@ -94,6 +94,7 @@ static void exemplar(struct fsc_exposition *e, uint32_t field, const struct fsc_
 		fsc_buf_clear(&e->scratch);
 		fsc_buf_printf(&e->scratch, "%llu", (unsigned long long)labels[i].v);
 		pair(e->b, EXEMPLAR_LABEL, labels[i].name, fsc_buf_str(&e->scratch));
+		e->b->failed |= e->scratch.failed;
 	}
 	fsc_pb_double(e->b, EXEMPLAR_VALUE, fsc_spread_seconds(c));
 	when(e->b, EXEMPLAR_TIME, c->wall_ns);

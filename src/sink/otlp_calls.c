@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/fmt.h"
 #include "sink/noted.h"
 #include "sink/otlp_envelope.h"
 
@@ -101,9 +100,7 @@ static void put_status(struct fsc_otlp *o, const char *error)
 {
 	size_t mark = fsc_message_open(&o->m, FIELD(15, "status"));
 
-	fsc_buf_clear(&o->scratch);
-	fsc_fmt_term(&o->scratch, error);
-	o->m.ops->text(&o->m, FIELD(2, "message"), fsc_buf_str(&o->scratch));
+	fsc_otlp_name(o, FIELD(2, "message"), error);
 	o->m.ops->small(&o->m, FIELD(3, "code"), STATUS_ERROR);
 	fsc_message_close(&o->m, mark);
 }
@@ -118,9 +115,7 @@ static void put_span(struct fsc_otlp *o, const struct fsc_noted_call *c)
 	new_id(c, span, sizeof(span));
 	o->m.ops->bytes(&o->m, FIELD(1, "traceId"), trace, sizeof(trace));
 	o->m.ops->bytes(&o->m, FIELD(2, "spanId"), span, sizeof(span));
-	fsc_buf_clear(&o->scratch);
-	fsc_fmt_term(&o->scratch, c->call->func->name);
-	o->m.ops->text(&o->m, FIELD(5, "name"), fsc_buf_str(&o->scratch));
+	fsc_otlp_name(o, FIELD(5, "name"), c->call->func->name);
 	o->m.ops->small(&o->m, FIELD(6, "kind"), SPAN_INTERNAL);
 	o->m.ops->fixed64(&o->m, FIELD(7, "startTimeUnixNano"),
 			  lasted < c->wall_ns ? c->wall_ns - lasted : 0);

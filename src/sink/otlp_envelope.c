@@ -11,6 +11,14 @@
 
 const struct fsc_field fsc_otlp_item = {2, "item"};
 
+void fsc_otlp_name(struct fsc_otlp *o, struct fsc_field f, const char *s)
+{
+	fsc_buf_clear(&o->scratch);
+	fsc_fmt_term(&o->scratch, s);
+	o->m.ops->text(&o->m, f, fsc_buf_str(&o->scratch));
+	o->m.b->failed |= o->scratch.failed;
+}
+
 /* ---- attributes ---- */
 
 void fsc_otlp_attributes(struct fsc_otlp *o, uint32_t number, const char *name)
@@ -44,28 +52,29 @@ static void close_pair(struct fsc_otlp *o, struct marks at)
 	fsc_message_close(&o->m, at.pair);
 }
 
-static void put_text(struct fsc_otlp *o, const char *key, const struct fsc_buf *value)
-{
-	struct marks at = open_pair(o, key);
-
-	o->m.ops->text(&o->m, (struct fsc_field){1, "stringValue"}, fsc_buf_str(value));
-	o->m.b->failed |= value->failed;
-	close_pair(o, at);
-}
+static const struct fsc_field string_value = {1, "stringValue"};
 
 void fsc_otlp_text(struct fsc_otlp *o, const char *key, const char *value)
 {
+	struct marks at;
+
 	if (!value)
 		return;
-	fsc_buf_clear(&o->scratch);
-	fsc_fmt_term(&o->scratch, value);
-	put_text(o, key, &o->scratch);
+	at = open_pair(o, key);
+	fsc_otlp_name(o, string_value, value);
+	close_pair(o, at);
 }
 
 void fsc_otlp_lines(struct fsc_otlp *o, const char *key, const struct fsc_buf *value)
 {
-	if (value->n || value->failed)
-		put_text(o, key, value);
+	struct marks at;
+
+	o->m.b->failed |= value->failed;
+	if (!value->n)
+		return;
+	at = open_pair(o, key);
+	o->m.ops->text(&o->m, string_value, fsc_buf_str(value));
+	close_pair(o, at);
 }
 
 void fsc_otlp_int(struct fsc_otlp *o, const char *key, int64_t value)
@@ -142,6 +151,5 @@ void fsc_otlp_end(struct fsc_otlp *o)
 	fsc_message_close(&o->m, o->resource);
 	o->m.ops->list_end(&o->m);
 	fsc_message_end(&o->m);
-	o->m.b->failed |= o->scratch.failed;
 	fsc_buf_release(&o->scratch);
 }

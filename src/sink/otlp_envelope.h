@@ -26,6 +26,9 @@ void fsc_otlp_begin(struct fsc_otlp *o, const struct fsc_otlp_signal *signal,
 		    const struct fsc_snapshot *s, bool json, struct fsc_buf *b);
 void fsc_otlp_end(struct fsc_otlp *o);
 
+/* A field of the message that is open, of a text from outside. */
+void fsc_otlp_name(struct fsc_otlp *o, struct fsc_field f, const char *s);
+
 /* A list of attributes, one at a time. */
 void fsc_otlp_attributes(struct fsc_otlp *o, uint32_t number, const char *name);
 void fsc_otlp_attributes_end(struct fsc_otlp *o);

@@ -99,10 +99,11 @@ static void put_exemplar(struct fsc_otlp *o, const struct fsc_noted_call *c)
 static void put_buckets(struct fsc_otlp *o, const struct fsc_spread *d)
 {
 	size_t mark = fsc_message_open(&o->m, FIELD(8, "positive"));
+	int n = d->last - d->first + 1;
 
 	o->m.ops->sint32(&o->m, FIELD(1, "offset"), d->first - 1);
 	o->m.ops->counts(&o->m, FIELD(2, "bucketCounts"), &d->native[d->first - FSC_SPREAD_LOW],
-			 (size_t)(d->last - d->first + 1));
+			 (size_t)n);
 	fsc_message_close(&o->m, mark);
 }
 

@@ -27,6 +27,9 @@
 #include "monitor/config.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
+#include "sink/alerts.h"
+#include "sink/otlp.h"
+#include "sink/prometheus.h"
 #include "sink/sink.h"
 #include "source/recording.h"
 #include "sym/dwarftypes.h"
@@ -34,6 +37,7 @@
 #include "sym/symbolize.h"
 #include "sym/unwind.h"
 #include "sym/tracefs.h"
+#include "snapshots.h"
 #include "sym_fixtures.h"
 
 void *__real_malloc(size_t n);
@@ -917,6 +921,51 @@ static void configurations(void **state)
 	fsc_log_set_level(FSC_LOG_NOTE);
 }
 
+/* What is sent to others: pages, messages, alerts. */
+struct export
+{
+	const struct fsc_snapshot *s;
+	int kind;
+};
+
+static int send_on(const void *arg, struct fsc_err *err)
+{
+	const struct export *e = arg;
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	if (e->kind <= FSC_PROMETHEUS_PROTOBUF)
+		fsc_prometheus_write(e->s, (enum fsc_prometheus_format)e->kind, &b);
+	else if (e->kind < 5)
+		fsc_otlp_metrics(e->s, e->kind == 3, &b);
+	else if (e->kind < 7)
+		fsc_otlp_logs(e->s, snap_noted, 3, e->kind == 5, &b);
+	else if (e->kind == 7)
+		fsc_otlp_spans(e->s, snap_noted, 3, true, &b);
+	else
+		fsc_alerts_write(snap_noted, 3, e->s, 60, &b);
+	if (fsc_buf_failed(&b))
+		rc = fsc_err_nomem(err);
+	else if (e->kind != 7) /* whose ids are random */
+		found(b.s, b.n);
+	else
+		found(&b.n, sizeof(b.n));
+	fsc_buf_release(&b);
+	return rc;
+}
+
+static void exports(void **state)
+{
+	struct fsc_latencies l = snap_latencies(FSC_BY_PID);
+	struct fsc_snapshot s = snapshot(&l);
+
+	(void)state;
+	snap_row(&l, 0, 9, "folded")->folded = true;
+	for (int kind = 0; kind <= 8; kind++)
+		sweep(send_on, &(struct export){&s, kind}, 100);
+	fsc_latencies_release(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -941,6 +990,7 @@ int main(void)
 	    cmocka_unit_test(timings),
 	    cmocka_unit_test(comparisons),
 	    cmocka_unit_test(configurations),
+	    cmocka_unit_test(exports),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
