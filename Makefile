@@ -33,8 +33,8 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -lm
-STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lm -lpthread -ldl
+LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -lmicrohttpd -lm
+STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lmicrohttpd -lm -lpthread -ldl
 LDFLAGS  ?=
 
 include mk/packages.mk
@@ -56,17 +56,25 @@ $(O)/funcscope: $(OBJ)
 	$(CC) $(SANFLAGS) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
 
 # libdw may load libdebuginfod; in a static program it then simply is not there, which is what we want.
-$(O)/static/funcscope: $(OBJ)
+$(O)/static/funcscope: $(OBJ) $(O)/obj/gen/notls.o
 	@mkdir -p $(@D)
 	$(CC) -static $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(STATIC_LIBS) 2>&1 | \
 		{ grep -v -e 'statically linked applications requires' -e '[Ii]n function' || true; }
 	@test -x $@
 
+# Debian's libmicrohttpd.a wants gnutls, which cannot be linked statically there. The server never asks for TLS, so what is
+# missing are functions that fail.
+$(O)/gen/notls.c: Makefile
+	@mkdir -p $(@D)
+	$(CROSS)nm $$($(CC) $(SYSFLAGS) -print-file-name=libmicrohttpd.a) 2>/dev/null | \
+		sed -n 's/^ *U \(gnutls_[a-z0-9_]*\)$$/int \1(void); int \1(void) { return -1; }/p' | sort -u >$@.tmp
+	mv $@.tmp $@
+
 $(O)/obj/%.o: src/%.c $(SKEL)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/obj/gen/pages.o: $(O)/gen/pages.c
+$(O)/obj/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 

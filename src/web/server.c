@@ -1,0 +1,330 @@
+/* libmicrohttpd without threads: the caller's loop watches its epoll descriptor. What is here is
+ * what a server in front of strangers needs besides: limits on connections and their time, an
+ * allow-list of names, methods, compression. */
+#include "web/server.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "web/gzip.h"
+#include "web/listen.h"
+
+enum { LEAST_TO_PACK = 1024, ROUNDS = 256 };
+
+/* A connection, as long as it lives. */
+struct client {
+	int fd; /* libmicrohttpd's; -1: the place is free */
+	uint64_t since;
+	bool shut;
+};
+
+struct fsc_server {
+	struct MHD_Daemon *daemon;
+	int epoll; /* the daemon's */
+	fsc_server_fn fn;
+	void *arg;
+	struct fsc_server_limits limits;
+	struct fsc_listen at;
+	struct client *clients;
+};
+
+/* ---- time ---- */
+
+static void client_came(struct fsc_server *s, struct MHD_Connection *c, void **context)
+{
+	const union MHD_ConnectionInfo *at =
+	    MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	*context = NULL;
+	for (unsigned i = 0; at && i < s->limits.connections; i++) {
+		if (s->clients[i].fd >= 0)
+			continue;
+		s->clients[i] = (struct client){.fd = at->connect_fd, .since = fsc_clock_mono()};
+		*context = &s->clients[i];
+		return;
+	}
+}
+
+static void on_connection(void *arg, struct MHD_Connection *c, void **context,
+			  enum MHD_ConnectionNotificationCode what)
+{
+	struct client *client = *context;
+
+	if (what == MHD_CONNECTION_NOTIFY_STARTED)
+		client_came(arg, c, context);
+	else if (client)
+		client->fd = -1;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *c, void **context,
+			 enum MHD_RequestTerminationCode why)
+{
+	const union MHD_ConnectionInfo *of =
+	    MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct client *client = of ? of->socket_context : NULL;
+
+	(void)arg, (void)context, (void)why;
+	if (client)
+		client->since = fsc_clock_mono();
+}
+
+/* libmicrohttpd only knows how long nothing moved: a byte now and then would hold a connection for
+ * ever. */
+static void end_the_overdue(struct fsc_server *s)
+{
+	uint64_t now = fsc_clock_mono(), most = (uint64_t)s->limits.request_s * 1000000000u;
+
+	for (unsigned i = 0; i < s->limits.connections; i++) {
+		struct client *c = &s->clients[i];
+
+		if (c->fd < 0 || c->shut || now - c->since < most)
+			continue;
+		shutdown(c->fd, SHUT_RDWR);
+		c->shut = true;
+	}
+}
+
+/* ---- requests ---- */
+
+static const char *header(struct MHD_Connection *c, const char *name)
+{
+	const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
+
+	return v ? v : "";
+}
+
+/* Whether s is the name, and behind it nothing or a port. */
+static bool names_host(const char *s, const char *name)
+{
+	size_t n = strlen(name);
+
+	if (strncasecmp(s, name, n))
+		return false;
+	s += n;
+	return !*s || (*s == ':' && strspn(s + 1, "0123456789") == strlen(s + 1));
+}
+
+static bool host_allowed(const struct fsc_server *s, const char *host)
+{
+	static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+
+	if (!s->at.loopback)
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names_host(host, names[i]))
+			return true;
+	return names_host(host, s->at.host);
+}
+
+/* The weight behind a coding, "; q=0.5"; 1 where there is none. */
+static double weight(const char *s, size_t n)
+{
+	const char *q = memmem(s, n, "q=", 2);
+
+	return q ? strtod(q + 2, NULL) : 1;
+}
+
+/* Whether a list of codings ("deflate, gzip;q=0.5") has gzip in it. */
+static bool wants_gzip(const char *list)
+{
+	while (*list) {
+		size_t n, name;
+
+		list += strspn(list, " \t");
+		n = strcspn(list, ",");
+		name = strcspn(list, " \t;,");
+		if ((name == 4 && !strncasecmp(list, "gzip", 4)) || (name == 1 && list[0] == '*'))
+			return weight(list + name, n - name) > 0;
+		list += n + (list[n] == ',');
+	}
+	return false;
+}
+
+/* Packs the body where that was asked for and pays; what does not work out stays as it is. */
+static bool pack(struct MHD_Connection *c, struct fsc_buf *body)
+{
+	struct fsc_buf packed = {0};
+
+	if (body->n <= LEAST_TO_PACK || !wants_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
+		return false;
+	if (!fsc_gzip(body->s, body->n, &packed)) {
+		fsc_buf_release(&packed);
+		return false;
+	}
+	fsc_buf_release(body);
+	*body = packed;
+	return true;
+}
+
+/* Hands the body over to libmicrohttpd. */
+static enum MHD_Result send_reply(struct MHD_Connection *c, struct fsc_reply *reply)
+{
+	bool packed = pack(c, &reply->body);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+	    reply->body.n, reply->body.s ? reply->body.s : (char *)"",
+	    reply->body.s ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+	enum MHD_Result rc;
+
+	if (!r) {
+		fsc_buf_release(&reply->body);
+		return MHD_NO;
+	}
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type);
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
+	if (packed)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+	if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	rc = MHD_queue_response(c, reply->status, r);
+	MHD_destroy_response(r);
+	return rc;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
+{
+	struct fsc_reply reply = {.status = status, .type = "text/plain; charset=utf-8"};
+
+	fsc_buf_puts(&reply.body, why);
+	return send_reply(c, &reply);
+}
+
+static enum MHD_Result answer(struct fsc_server *s, struct MHD_Connection *c, const char *path)
+{
+	struct fsc_request req = {.path = path, .accept = header(c, MHD_HTTP_HEADER_ACCEPT)};
+	struct fsc_reply reply = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
+	char type[160];
+
+	s->fn(&req, &reply, s->arg);
+	/* It may lie in the body, which is about to be packed. */
+	snprintf(type, sizeof(type), "%s", reply.type);
+	reply.type = type;
+	if (!fsc_buf_failed(&reply.body))
+		return send_reply(c, &reply);
+	fsc_buf_release(&reply.body);
+	return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+}
+
+static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *path,
+				  const char *method, const char *version, const char *upload,
+				  size_t *n_upload, void **context)
+{
+	struct fsc_server *s = arg;
+
+	(void)version, (void)upload;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD work here\n");
+	/* Answering the first call, before a body could come, would cost the connection. */
+	if (!*context) {
+		*context = s;
+		return MHD_YES;
+	}
+	if (*n_upload) {
+		*n_upload = 0;
+		return MHD_YES;
+	}
+	if (!host_allowed(s, header(c, MHD_HTTP_HEADER_HOST)))
+		return refuse(c, MHD_HTTP_FORBIDDEN,
+			      "this name is not one of a server that is for this machine alone\n");
+	return answer(s, c, path);
+}
+
+/* ---- life ---- */
+
+static int start(struct fsc_server *s, const char *address, struct fsc_err *err)
+{
+	const struct fsc_server_limits *l = &s->limits;
+	const union MHD_DaemonInfo *info;
+
+	s->daemon = MHD_start_daemon(
+	    MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, s->at.fd,
+	    MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+	    l->per_ip, MHD_OPTION_CONNECTION_TIMEOUT, l->idle_s, MHD_OPTION_NOTIFY_CONNECTION,
+	    on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+	if (!s->daemon)
+		return fsc_err_set(err, ENOMEM, "cannot start the server on '%s'", address);
+	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	s->epoll = info ? info->epoll_fd : -1;
+	return s->epoll >= 0
+		   ? 0
+		   : fsc_err_set(err, ENOTSUP, "libmicrohttpd on this machine has no epoll");
+}
+
+static void freep(struct fsc_server **s)
+{
+	fsc_server_free(*s);
+}
+
+int fsc_server_new_limited(const char *address, const struct fsc_server_limits *limits,
+			   fsc_server_fn fn, void *arg, struct fsc_server **ret,
+			   struct fsc_err *err)
+{
+	FSC_AUTO(freep) struct fsc_server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return fsc_err_nomem(err);
+	*s = (struct fsc_server){.epoll = -1, .fn = fn, .arg = arg, .limits = *limits};
+	s->at.fd = -1;
+	s->clients = calloc(limits->connections, sizeof(*s->clients));
+	if (!s->clients)
+		return fsc_err_nomem(err);
+	for (unsigned i = 0; i < limits->connections; i++)
+		s->clients[i].fd = -1;
+	rc = fsc_listen_open(address, &s->at, err);
+	if (!rc)
+		rc = start(s, address, err);
+	if (rc)
+		return rc;
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+int fsc_server_new(const char *address, fsc_server_fn fn, void *arg, struct fsc_server **ret,
+		   struct fsc_err *err)
+{
+	return fsc_server_new_limited(address, &FSC_SERVER_LIMITS, fn, arg, ret, err);
+}
+
+void fsc_server_free(struct fsc_server *s)
+{
+	if (!s)
+		return;
+	/* The daemon closes the socket it was given. */
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon);
+	else
+		fsc_closep(&s->at.fd);
+	free(s->clients);
+	free(s);
+}
+
+int fsc_server_fd(const struct fsc_server *s)
+{
+	return s->epoll;
+}
+
+void fsc_server_run(struct fsc_server *s)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	end_the_overdue(s);
+	/* It keeps connections that are ready in a list of its own, of which epoll says nothing. */
+	for (int i = 0; i < ROUNDS; i++) {
+		MHD_run(s->daemon);
+		if (MHD_get_timeout(s->daemon, &wait) != MHD_YES || wait)
+			return;
+	}
+}
+
+unsigned fsc_server_port(const struct fsc_server *s)
+{
+	return s->at.port;
+}
