@@ -96,9 +96,11 @@ static struct fsc_buf hear(struct fixture *f, int fd)
 	for (;;) {
 		ssize_t n = recv(fd, piece, sizeof(piece), MSG_DONTWAIT);
 
-		if (n > 0)
+		if (n > 0) {
 			fsc_buf_add(&got, piece, (size_t)n);
-		else if (!n || errno != EAGAIN)
+			continue;
+		}
+		if (!n || errno != EAGAIN)
 			break;
 		assert_true(fsc_clock_mono() < until);
 		pump(f);
@@ -369,7 +371,7 @@ static void bad_requests_do_no_harm(void **state)
 	struct fixture f;
 
 	(void)state;
-	begin(&f, "127.0.0.1:0", FSC_SERVER_LIMITS);
+	begin(&f, "127.0.0.1:0", (struct fsc_server_limits){64, 16, 1, 600});
 	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
 		int fd = dial(&f);
 		struct fsc_buf got;

@@ -1,0 +1,42 @@
+/* An HTTP/1.x answer, read from bytes as they come, from whoever may be sending them. Nothing here
+ * reads from a socket. */
+#ifndef FSC_WEB_RESPONSE_H
+#define FSC_WEB_RESPONSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum {
+	FSC_RESPONSE_BODY = 64 << 10,	 /* bytes of the body that are read; the rest is not */
+	FSC_RESPONSE_HEADERS = 32 << 10, /* more bytes than that are an error */
+	FSC_RESPONSE_LINE = 8 << 10,
+};
+
+struct fsc_response {
+	unsigned status;
+	double retry_after_s; /* negative: it did not say */
+	struct fsc_buf body;
+	/* the reader's own */
+	int state;
+	char line[FSC_RESPONSE_LINE];
+	size_t n_line, n_headers;
+	bool chunked, has_length;
+	uint64_t left; /* of the body or of a chunk */
+};
+
+void fsc_response_init(struct fsc_response *a);
+void fsc_response_release(struct fsc_response *a);
+/* Reads n bytes more. 1: the answer is complete, or as much of it as is read; 0: there is more to
+ * come; negative: this is no HTTP. */
+int fsc_response_feed(struct fsc_response *a, const char *bytes, size_t n, struct fsc_err *err);
+/* Nothing more comes: 0 if the answer is complete with that. */
+int fsc_response_end(const struct fsc_response *a, struct fsc_err *err);
+/* "120" or "Wed, 21 Oct 2015 07:28:00 GMT" as seconds from now on (since 1970, both); negative if
+ * it is neither. */
+double fsc_response_retry_after(const char *value, int64_t now);
+
+#endif
