@@ -1,0 +1,414 @@
+/* One list, in the order of arrival; each entry lies in memory or in a file, wherever there was
+ * room. An entry is in the list before its bytes are copied or written and says so, so that its
+ * place is its place in time and the lock is held for arithmetic only. */
+#include "web/spool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "web/spooldir.h"
+
+enum place { NOWHERE, MEMORY, DISK };
+
+struct entry {
+	TAILQ_ENTRY(entry) link;
+	uint64_t seq, cost;
+	enum place place;
+	bool writing; /* not there yet */
+	bool lent;    /* being sent */
+	const char *path, *type;
+	void *body; /* in memory */
+	size_t n;
+};
+
+TAILQ_HEAD(entries, entry);
+
+struct fsc_spool {
+	pthread_mutex_t lock;
+	struct entries entries;
+	struct fsc_spooldir dir;
+	size_t memory;
+	uint64_t disk, used[DISK + 1], next_seq;
+	bool closed;
+	struct fsc_spool_counts counts;
+};
+
+/* ---- the list; under the lock ---- */
+
+static void append(struct fsc_spool *s, struct entry *e)
+{
+	TAILQ_INSERT_TAIL(&s->entries, e, link);
+	s->used[e->place] += e->cost;
+	s->counts.queued++;
+	s->counts.queued_bytes += e->n;
+}
+
+static void detach(struct fsc_spool *s, struct entry *e)
+{
+	TAILQ_REMOVE(&s->entries, e, link);
+	s->used[e->place] -= e->cost;
+	s->counts.queued--;
+	s->counts.queued_bytes -= e->n;
+}
+
+/* Moves the oldest one whose room would be of use to the dropped ones; false: there is none. */
+static bool drop_oldest(struct fsc_spool *s, const bool *useful, struct entries *dropped)
+{
+	struct entry *e;
+
+	TAILQ_FOREACH(e, &s->entries, link)
+	{
+		if (e->writing || e->lent || !useful[e->place])
+			continue;
+		detach(s, e);
+		s->counts.dropped++;
+		TAILQ_INSERT_TAIL(dropped, e, link);
+		return true;
+	}
+	return false;
+}
+
+static bool fits(const struct fsc_spool *s, enum place where, uint64_t cost)
+{
+	return s->used[where] + cost <= (where == MEMORY ? s->memory : s->disk);
+}
+
+/* Finds room for an entry and puts it there. */
+static void settle(struct fsc_spool *s, struct entry *e, struct entries *dropped)
+{
+	const uint64_t costs[] = {
+	    [MEMORY] = sizeof(*e) + e->n, [DISK] = fsc_spooldir_cost(e->path, e->type, e->n)};
+	const bool useful[] = {[MEMORY] = costs[MEMORY] <= s->memory,
+			       [DISK] = s->dir.fd >= 0 && costs[DISK] <= s->disk};
+
+	while (!s->closed && e->place == NOWHERE) {
+		if (useful[MEMORY] && fits(s, MEMORY, costs[MEMORY]))
+			e->place = MEMORY;
+		else if (useful[DISK] && fits(s, DISK, costs[DISK]))
+			e->place = DISK;
+		else if (!drop_oldest(s, useful, dropped))
+			break;
+	}
+	if (e->place == NOWHERE) {
+		s->counts.dropped++;
+		return;
+	}
+	e->cost = costs[e->place];
+	e->seq = s->next_seq++;
+	e->writing = true;
+	append(s, e);
+}
+
+/* ---- entries; without the lock ---- */
+
+static void discard(const struct fsc_spool *s, struct entry *e)
+{
+	if (e->place == DISK)
+		fsc_spooldir_remove(&s->dir, e->seq);
+	free(e->body);
+	free(e);
+}
+
+static void discard_all(const struct fsc_spool *s, struct entries *list)
+{
+	struct entry *e;
+
+	while ((e = TAILQ_FIRST(list))) {
+		TAILQ_REMOVE(list, e, link);
+		discard(s, e);
+	}
+}
+
+/* Brings the bytes to their place. */
+static int store(const struct fsc_spool *s, struct entry *e, const void *body, struct fsc_err *err)
+{
+	if (e->place == DISK)
+		return fsc_spooldir_write(&s->dir, e->seq, e->path, e->type, body, e->n, err);
+	e->body = malloc(e->n + 1);
+	if (!e->body)
+		return fsc_err_nomem(err);
+	if (e->n)
+		memcpy(e->body, body, e->n);
+	return 0;
+}
+
+/* ---- putting ---- */
+
+static int put_entry(struct fsc_spool *s, struct entry *e, const void *body, struct fsc_err *err)
+{
+	struct entries dropped = TAILQ_HEAD_INITIALIZER(dropped);
+	size_t n = e->n;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	s->counts.put++;
+	settle(s, e, &dropped);
+	pthread_mutex_unlock(&s->lock);
+	discard_all(s, &dropped);
+	if (e->place == NOWHERE) {
+		free(e);
+		return fsc_err_set(err, ENOSPC, "the spool has no room for a message of %zu bytes",
+				   n);
+	}
+	rc = store(s, e, body, err);
+	pthread_mutex_lock(&s->lock);
+	e->writing = false;
+	if (rc) {
+		detach(s, e);
+		s->counts.dropped++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (rc)
+		discard(s, e);
+	return rc;
+}
+
+int fsc_spool_put(struct fsc_spool *s, const char *path, const char *type, const void *body,
+		  size_t n, struct fsc_err *err)
+{
+	struct entry *e = calloc(1, sizeof(*e));
+
+	if (e) {
+		*e = (struct entry){.path = path, .type = type, .n = n};
+		return put_entry(s, e, body, err);
+	}
+	pthread_mutex_lock(&s->lock);
+	s->counts.put++;
+	s->counts.dropped++;
+	pthread_mutex_unlock(&s->lock);
+	return fsc_err_nomem(err);
+}
+
+/* ---- taking ---- */
+
+bool fsc_spool_ready(struct fsc_spool *s)
+{
+	const struct entry *e;
+	bool ready;
+
+	pthread_mutex_lock(&s->lock);
+	e = TAILQ_FIRST(&s->entries);
+	ready = e && !e->writing && !s->closed;
+	pthread_mutex_unlock(&s->lock);
+	return ready;
+}
+
+/* Lends the first one out. */
+static struct entry *lend(struct fsc_spool *s)
+{
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	e = TAILQ_FIRST(&s->entries);
+	if (e && (e->writing || s->closed))
+		e = NULL;
+	if (e)
+		e->lent = true;
+	pthread_mutex_unlock(&s->lock);
+	return e;
+}
+
+static void give_back(struct fsc_spool *s, struct entry *e, bool remove, uint64_t *count)
+{
+	pthread_mutex_lock(&s->lock);
+	e->lent = false;
+	if (remove) {
+		detach(s, e);
+		(*count)++;
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (remove)
+		discard(s, e);
+}
+
+/* Makes the message of an entry; a file is read. */
+static int load(struct fsc_spool *s, struct entry *e, struct fsc_spool_msg *ret,
+		struct fsc_err *err)
+{
+	struct fsc_spooled f;
+	int rc;
+
+	*ret = (struct fsc_spool_msg){
+	    .path = e->path, .type = e->type, .body = e->body, .n = e->n, .entry = e};
+	if (e->place == MEMORY)
+		return 0;
+	rc = fsc_spooldir_read(&s->dir, e->seq, &f, err);
+	if (rc)
+		return rc;
+	ret->path = f.path;
+	ret->type = f.type;
+	ret->body = f.body;
+	ret->n = f.n;
+	ret->owned = f.path;
+	return 0;
+}
+
+int fsc_spool_take(struct fsc_spool *s, struct fsc_spool_msg *ret, struct fsc_err *err)
+{
+	struct entry *e;
+
+	while ((e = lend(s))) {
+		int rc = load(s, e, ret, err);
+
+		if (!rc)
+			return 1;
+		give_back(s, e, rc == -EBADMSG, &s->counts.dropped);
+		if (rc != -EBADMSG)
+			return rc;
+	}
+	return 0;
+}
+
+void fsc_spool_done(struct fsc_spool *s, struct fsc_spool_msg *msg, bool gone)
+{
+	give_back(s, msg->entry, gone, &s->counts.gone);
+	free(msg->owned);
+	*msg = (struct fsc_spool_msg){0};
+}
+
+/* ---- life ---- */
+
+static int found(uint64_t seq, size_t n, uint64_t cost, void *arg)
+{
+	struct entry **e = fsc_vec_push(arg);
+
+	if (e)
+		*e = calloc(1, sizeof(**e));
+	if (!e || !*e)
+		return -ENOMEM;
+	**e = (struct entry){.seq = seq, .n = n, .cost = cost, .place = DISK};
+	return 0;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	uint64_t x = (*(struct entry *const *)a)->seq, y = (*(struct entry *const *)b)->seq;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Puts what was found in the list, in order, and the oldest ones out of it again if the limit is
+ * lower than it used to be. */
+static void adopt(struct fsc_spool *s, struct fsc_vec *files)
+{
+	const bool useful[] = {[DISK] = true};
+	struct entries dropped = TAILQ_HEAD_INITIALIZER(dropped);
+
+	if (files->n)
+		qsort(files->data, files->n, files->size, by_seq);
+	for (size_t i = 0; i < files->n; i++) {
+		struct entry *e = *FSC_AT(struct entry *, files, i);
+
+		append(s, e);
+		s->next_seq = e->seq + 1;
+		s->counts.taken_over++;
+	}
+	while (s->used[DISK] > s->disk && drop_oldest(s, useful, &dropped))
+		;
+	discard_all(s, &dropped);
+}
+
+static int take_over(struct fsc_spool *s, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct entry *);
+	uint64_t bad = 0;
+	int rc = fsc_spooldir_each(&s->dir, found, &files, &bad, err);
+
+	s->counts.taken_over += bad;
+	s->counts.dropped += bad;
+	if (!rc)
+		adopt(s, &files);
+	for (size_t i = 0; rc && i < files.n; i++)
+		free(*FSC_AT(struct entry *, &files, i));
+	fsc_vec_release(&files);
+	return rc == -ENOMEM ? fsc_err_nomem(err) : rc;
+}
+
+static void freep(struct fsc_spool **s)
+{
+	fsc_spool_free(*s);
+}
+
+int fsc_spool_new(const struct fsc_spool_opts *opts, struct fsc_spool **ret, struct fsc_err *err)
+{
+	FSC_AUTO(freep) struct fsc_spool *s = calloc(1, sizeof(*s));
+	int rc = 0;
+
+	if (!s)
+		return fsc_err_nomem(err);
+	pthread_mutex_init(&s->lock, NULL);
+	TAILQ_INIT(&s->entries);
+	s->dir = FSC_SPOOLDIR_NONE;
+	s->memory = opts->memory;
+	s->disk = opts->disk;
+	s->next_seq = 1;
+	if (opts->directory) {
+		rc = fsc_spooldir_open(opts->directory, opts->name, &s->dir, err);
+		rc = rc ? rc : take_over(s, err);
+	}
+	if (rc)
+		return rc;
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+void fsc_spool_free(struct fsc_spool *s)
+{
+	struct entry *e;
+
+	if (!s)
+		return;
+	while ((e = TAILQ_FIRST(&s->entries))) {
+		TAILQ_REMOVE(&s->entries, e, link);
+		free(e->body);
+		free(e);
+	}
+	fsc_spooldir_close(&s->dir);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* Moves an entry from memory into a file. */
+static bool save(struct fsc_spool *s, struct entry *e)
+{
+	uint64_t cost = fsc_spooldir_cost(e->path, e->type, e->n);
+
+	if (s->dir.fd < 0 || !fits(s, DISK, cost) ||
+	    fsc_spooldir_write(&s->dir, e->seq, e->path, e->type, e->body, e->n, NULL))
+		return false;
+	free(fsc_take(&e->body));
+	pthread_mutex_lock(&s->lock);
+	s->used[MEMORY] -= e->cost;
+	s->used[DISK] += cost;
+	e->place = DISK;
+	e->cost = cost;
+	pthread_mutex_unlock(&s->lock);
+	return true;
+}
+
+void fsc_spool_close(struct fsc_spool *s)
+{
+	struct entry *e, *older;
+
+	pthread_mutex_lock(&s->lock);
+	s->closed = true;
+	pthread_mutex_unlock(&s->lock);
+	/* The newest first: where there is not room for all, the oldest go. */
+	for (e = TAILQ_LAST(&s->entries, entries); e; e = older) {
+		older = TAILQ_PREV(e, entries, link);
+		if (e->place == MEMORY && !save(s, e))
+			give_back(s, e, true, &s->counts.dropped);
+	}
+}
+
+void fsc_spool_counts(struct fsc_spool *s, struct fsc_spool_counts *ret)
+{
+	pthread_mutex_lock(&s->lock);
+	*ret = s->counts;
+	pthread_mutex_unlock(&s->lock);
+}
