@@ -1,0 +1,414 @@
+/* The thread takes the oldest message, tries to send it, and decides by the outcome: gone, or again
+ * later. The lock is held for looking at the clock and for counting only, never while something is
+ * sent, read or written. */
+#include "web/sender.h"
+
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "web/client.h"
+#include "web/gzip.h"
+#include "web/spool.h"
+
+#define LEAST_DELAY_S	0.1
+#define MOST_DELAY_S	30.0
+#define MOST_TOLD_S	300.0
+#define USUAL_TIMEOUT_S 10.0
+#define MOST_DRAINING_S 1e6
+
+enum verdict { SENT, REFUSED, AGAIN, INTERRUPTED };
+
+struct fsc_sender {
+	/* set once */
+	char *name, *address, *ca_file;
+	struct fsc_url url;
+	struct fsc_label *headers;
+	size_t n_headers;
+	bool gzip;
+	double timeout_s;
+	uint64_t (*rejected)(const char *body, size_t n);
+	struct fsc_spool *spool;
+	int stop_fd;
+	pthread_t thread;
+	bool started;
+	/* under the lock */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool stopping, ended;
+	bool told;	      /* by the receiver, how long to wait */
+	uint64_t not_before;  /* the next attempt */
+	uint64_t drain_until; /* while stopping */
+	unsigned failures;    /* in a row */
+	struct fsc_receiver_state state;
+	char failure[600];
+};
+
+/* ---- when ---- */
+
+static uint64_t later(double seconds)
+{
+	return fsc_clock_mono() + (uint64_t)(seconds * 1e9);
+}
+
+/* Twice as long each time, but for a random part, so that many senders do not come together. */
+static double backoff(unsigned failures)
+{
+	unsigned doublings = failures > 10 ? 10 : failures;
+	double s = LEAST_DELAY_S * (double)(1u << doublings);
+	uint16_t r = 0;
+
+	if (s > MOST_DELAY_S)
+		s = MOST_DELAY_S;
+	if (getrandom(&r, sizeof(r), GRND_NONBLOCK) != sizeof(r))
+		r = (uint16_t)fsc_clock_mono();
+	s *= 0.5 + 0.5 * r / UINT16_MAX;
+	return s < LEAST_DELAY_S ? LEAST_DELAY_S : s;
+}
+
+static void wait_until(struct fsc_sender *s, uint64_t when)
+{
+	struct timespec ts = {.tv_sec = (time_t)(when / 1000000000u),
+			      .tv_nsec = (long)(when % 1000000000u)};
+
+	pthread_cond_timedwait(&s->changed, &s->lock, &ts);
+}
+
+/* Waits, under the lock, for a message and its time; false: it is time to end. */
+static bool wait_for_turn(struct fsc_sender *s)
+{
+	for (;;) {
+		bool ready = fsc_spool_ready(s->spool);
+		uint64_t now = fsc_clock_mono();
+
+		if (s->stopping &&
+		    (!ready || now >= s->drain_until || s->not_before >= s->drain_until))
+			return false;
+		if (ready && now >= s->not_before)
+			return true;
+		if (ready)
+			wait_until(s, s->not_before);
+		else
+			pthread_cond_wait(&s->changed, &s->lock);
+	}
+}
+
+/* ---- what came of it; under the lock ---- */
+
+static void fail_later(struct fsc_sender *s, double told_s, const char *why)
+{
+	double delay = backoff(s->failures++);
+
+	s->told = told_s >= 0;
+	if (s->told)
+		delay = told_s < LEAST_DELAY_S ? LEAST_DELAY_S : told_s;
+	s->not_before = later(delay > MOST_TOLD_S ? MOST_TOLD_S : delay);
+	s->state.up = false;
+	snprintf(s->failure, sizeof(s->failure), "%s", why);
+}
+
+static void count_outcome(struct fsc_sender *s, enum verdict v, const struct fsc_response *r,
+			  uint64_t rejected, const char *why)
+{
+	if (v == INTERRUPTED)
+		return;
+	if (v == AGAIN) {
+		s->state.retried++;
+		fail_later(s, r->retry_after_s, why);
+		return;
+	}
+	s->failures = 0;
+	s->not_before = 0;
+	s->told = false;
+	s->state.up = v == SENT;
+	s->state.rejected += rejected;
+	if (v == SENT)
+		s->state.sent++;
+	else
+		s->state.dropped_refused++;
+	snprintf(s->failure, sizeof(s->failure), "%s", why);
+}
+
+/* ---- trying ---- */
+
+static enum verdict judge(int rc, unsigned status)
+{
+	static const unsigned passing[] = {429, 502, 503, 504};
+
+	if (rc)
+		return rc == -ECANCELED ? INTERRUPTED : AGAIN;
+	if (status >= 200 && status <= 299)
+		return SENT;
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
+		if (status == passing[i])
+			return AGAIN;
+	return REFUSED;
+}
+
+/* The failure in words: the status, and the first line of what the receiver says about it. */
+static void explain(const struct fsc_sender *s, const char *path, const struct fsc_response *r,
+		    struct fsc_err *err)
+{
+	const char *text = fsc_buf_str(&r->body);
+	size_t n = 0;
+
+	while (n < 160 && text[n] >= ' ' && text[n] <= '~')
+		n++;
+	fsc_err_set(err, EPROTO, "%s%s answered %u%s%.*s", s->address, path, r->status,
+		    n ? ": " : "", (int)n, text);
+}
+
+static void attempt(struct fsc_sender *s, struct fsc_spool_msg *msg)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf packed = {0};
+	FSC_AUTO(fsc_response_release) struct fsc_response r = {0};
+	struct fsc_err err = {0};
+	struct fsc_post p = {
+	    .url = &s->url,
+	    .path = msg->path,
+	    .type = msg->type,
+	    .headers = s->headers,
+	    .n_headers = s->n_headers,
+	    .body = msg->body,
+	    .n = msg->n,
+	    .ca_file = s->ca_file,
+	    .timeout_s = s->timeout_s,
+	    .stop_fd = s->stop_fd,
+	};
+	uint64_t rejected = 0;
+	enum verdict v;
+	int rc;
+
+	if (s->gzip && fsc_gzip(msg->body, msg->n, &packed)) {
+		p.body = packed.s;
+		p.n = packed.n;
+		p.encoding = "gzip";
+	}
+	rc = fsc_post(&p, &r, &err);
+	v = judge(rc, r.status);
+	if (v == SENT && s->rejected)
+		rejected = s->rejected(fsc_buf_str(&r.body), r.body.n);
+	if (!rc && v != SENT)
+		explain(s, msg->path, &r, &err);
+	fsc_spool_done(s->spool, msg, v == SENT || v == REFUSED);
+	pthread_mutex_lock(&s->lock);
+	count_outcome(s, v, &r, rejected, err.msg);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void send_one(struct fsc_sender *s)
+{
+	struct fsc_err err = {0};
+	struct fsc_spool_msg msg;
+	int rc = fsc_spool_take(s->spool, &msg, &err);
+
+	if (rc > 0) {
+		attempt(s, &msg);
+		return;
+	}
+	if (!rc)
+		return;
+	pthread_mutex_lock(&s->lock);
+	fail_later(s, -1, err.msg);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *work(void *arg)
+{
+	struct fsc_sender *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	while (wait_for_turn(s)) {
+		pthread_mutex_unlock(&s->lock);
+		send_one(s);
+		pthread_mutex_lock(&s->lock);
+	}
+	s->ended = true;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+/* ---- life ---- */
+
+static void init_lock(struct fsc_sender *s)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static int copy_headers(struct fsc_sender *s, const struct fsc_sender_opts *opts,
+			struct fsc_err *err)
+{
+	s->headers = calloc(opts->n_headers + 1, sizeof(*s->headers));
+	if (!s->headers)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < opts->n_headers; i++) {
+		int rc = fsc_post_header_check(&opts->headers[i], err);
+
+		if (rc)
+			return rc;
+		s->headers[i].name = strdup(opts->headers[i].name);
+		s->headers[i].value = strdup(opts->headers[i].value);
+		s->n_headers++;
+		if (!s->headers[i].name || !s->headers[i].value)
+			return fsc_err_nomem(err);
+	}
+	return 0;
+}
+
+static int copy_opts(struct fsc_sender *s, const struct fsc_sender_opts *opts, struct fsc_err *err)
+{
+	int rc = fsc_url_parse(opts->url, &s->url, err);
+
+	rc = rc ? rc : fsc_post_possible(&s->url, err);
+	rc = rc ? rc : copy_headers(s, opts, err);
+	if (rc)
+		return rc;
+	s->gzip = opts->gzip;
+	s->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
+	s->rejected = opts->rejected;
+	s->name = strdup(opts->name);
+	s->address = strdup(opts->url);
+	s->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;
+	if (!s->name || !s->address || (opts->ca_file && !s->ca_file))
+		return fsc_err_nomem(err);
+	s->address[strcspn(s->address, "/") + 2 + strlen(s->url.authority) + strlen(s->url.base)] =
+	    '\0';
+	return 0;
+}
+
+/* Signals are the business of other threads; SIGPIPE, which a write may send to this one, stays
+ * blocked. */
+static int start(struct fsc_sender *s, struct fsc_err *err)
+{
+	sigset_t all, before;
+	int rc;
+
+	s->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (s->stop_fd < 0)
+		return fsc_err_sys(err, errno, "cannot make an event for sender '%s'", s->name);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, work, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	s->started = !rc;
+	return rc ? fsc_err_sys(err, rc, "cannot start the thread of sender '%s'", s->name) : 0;
+}
+
+static void freep(struct fsc_sender **s)
+{
+	fsc_sender_free(*s);
+}
+
+int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, struct fsc_err *err)
+{
+	const struct fsc_spool_opts spool = {.name = opts->name,
+					     .memory = opts->memory,
+					     .directory = opts->directory,
+					     .disk = opts->disk};
+	FSC_AUTO(freep) struct fsc_sender *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return fsc_err_nomem(err);
+	s->stop_fd = -1;
+	init_lock(s);
+	rc = copy_opts(s, opts, err);
+	rc = rc ? rc : fsc_spool_new(&spool, &s->spool, err);
+	rc = rc ? rc : start(s, err);
+	if (rc)
+		return rc;
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+void fsc_sender_free(struct fsc_sender *s)
+{
+	if (!s)
+		return;
+	fsc_sender_stop(s, 0);
+	fsc_spool_free(s->spool);
+	fsc_closep(&s->stop_fd);
+	for (size_t i = 0; i < s->n_headers; i++) {
+		free((char *)s->headers[i].name);
+		free((char *)s->headers[i].value);
+	}
+	free(s->headers);
+	fsc_url_release(&s->url);
+	free(s->name);
+	free(s->address);
+	free(s->ca_file);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+/* ---- from outside ---- */
+
+void fsc_sender_post(struct fsc_sender *s, const char *path, const char *type, const void *body,
+		     size_t n)
+{
+	struct fsc_err err = {0};
+	int rc = fsc_spool_put(s->spool, path, type, body, n, &err);
+
+	pthread_mutex_lock(&s->lock);
+	if (rc)
+		snprintf(s->failure, sizeof(s->failure), "%s", err.msg);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void fsc_sender_state(struct fsc_sender *s, struct fsc_receiver_state *ret)
+{
+	struct fsc_spool_counts counts;
+
+	fsc_spool_counts(s->spool, &counts);
+	pthread_mutex_lock(&s->lock);
+	*ret = s->state;
+	pthread_mutex_unlock(&s->lock);
+	ret->name = s->name;
+	ret->dropped_full = counts.dropped;
+	ret->queued = counts.queued;
+	ret->queued_bytes = counts.queued_bytes;
+}
+
+void fsc_sender_failure(struct fsc_sender *s, char *buf, size_t size)
+{
+	pthread_mutex_lock(&s->lock);
+	snprintf(buf, size, "%s", s->failure);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void fsc_sender_stop(struct fsc_sender *s, double seconds)
+{
+	if (!s->started)
+		return;
+	pthread_mutex_lock(&s->lock);
+	s->stopping = true;
+	s->drain_until = later(seconds > 0 ? fmin(seconds, MOST_DRAINING_S) : 0);
+	if (!s->told) /* this is a better moment than any that backing off would find */
+		s->not_before = 0;
+	pthread_cond_broadcast(&s->changed);
+	while (!s->ended && fsc_clock_mono() < s->drain_until)
+		wait_until(s, s->drain_until);
+	pthread_mutex_unlock(&s->lock);
+	eventfd_write(s->stop_fd, 1);
+	pthread_join(s->thread, NULL);
+	s->started = false;
+	fsc_spool_close(s->spool);
+}
