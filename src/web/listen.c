@@ -92,13 +92,16 @@ static bool is_loopback(const struct sockaddr *a)
 /* The port it got, which is not the one asked for if that was 0. */
 static unsigned bound_port(int fd)
 {
-	struct sockaddr_storage a = {0};
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} a = {0};
 	socklen_t n = sizeof(a);
 
-	getsockname(fd, (struct sockaddr *)&a, &n);
-	if (a.ss_family == AF_INET6)
-		return ntohs(((struct sockaddr_in6 *)&a)->sin6_port);
-	return ntohs(((struct sockaddr_in *)&a)->sin_port);
+	if (getsockname(fd, &a.any, &n))
+		return 0;
+	return ntohs(a.any.sa_family == AF_INET6 ? a.v6.sin6_port : a.v4.sin_port);
 }
 
 /* A descriptor, or a negative errno. */

@@ -95,12 +95,14 @@ static int await(struct lookup *l, const struct fsc_patience *p, struct addrinfo
 		 struct fsc_err *err)
 {
 	int rc = begin(l);
+	eventfd_t done;
 
 	if (rc)
 		return fsc_err_sys(err, rc, "cannot start a thread to look up host '%s'", l->host);
 	rc = fsc_wait(l->done_fd, POLLIN, p);
 	if (rc < 0)
 		return fsc_err_sys(err, -rc, "cannot look up host '%s'", l->host);
+	eventfd_read(l->done_fd, &done);
 	if (l->rc)
 		return failed(l->host, l->rc, l->sys, err);
 	*ret = l->list;

@@ -320,7 +320,7 @@ int fsc_spooldir_each(struct fsc_spooldir *d,
 	while (!rc && (e = readdir(dir))) {
 		bool whole;
 		uint64_t seq;
-		struct head h;
+		struct head h = {0};
 
 		if (!parse_name(d, e->d_name, &seq, &whole))
 			continue;

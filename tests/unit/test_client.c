@@ -704,6 +704,39 @@ static void tls_trusts_whom_it_is_told_to(void **state)
 	tls_end(&t);
 }
 
+static void stop_at_once(struct receiver *r, int fd)
+{
+	eventfd_write(told_to_stop, 1);
+	receiver_hang(r, fd);
+}
+
+/* A receiver that does not speak TLS at all: silence, or an end to patience. */
+static void tls_can_be_interrupted(void **state)
+{
+	const struct fsc_url https = {.tls = true};
+	struct fsc_err err = {0};
+	struct receiver to;
+	struct result r;
+	char url[100];
+
+	(void)state;
+	if (fsc_post_possible(&https, &err)) {
+		print_message("# skip tls_can_be_interrupted: %s\n", err.msg);
+		return;
+	}
+	told_to_stop = eventfd(0, EFD_NONBLOCK);
+	receiver_begin(&to, stop_at_once);
+	snprintf(url, sizeof(url), "https://127.0.0.1:%u", to.port);
+	r = post_to(url, (struct fsc_post){.body = "abc", .n = 3, .stop_fd = told_to_stop});
+	assert_int_equal(r.rc, -ECANCELED);
+	fsc_response_release(&r.answer);
+	r = post_to(url, (struct fsc_post){.body = "abc", .n = 3, .timeout_s = 0.2});
+	assert_int_equal(r.rc, -ETIMEDOUT);
+	fsc_response_release(&r.answer);
+	receiver_end(&to);
+	close(told_to_stop);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -728,6 +761,7 @@ int main(void)
 	    cmocka_unit_test(only_so_much_of_a_body_is_read),
 	    cmocka_unit_test(waiting_can_be_interrupted),
 	    cmocka_unit_test(tls_trusts_whom_it_is_told_to),
+	    cmocka_unit_test(tls_can_be_interrupted),
 	};
 
 	signal(SIGPIPE, SIG_IGN);

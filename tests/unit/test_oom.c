@@ -39,6 +39,10 @@
 #include "sym/tracefs.h"
 #include "snapshots.h"
 #include "sym_fixtures.h"
+#include "web/response.h"
+#include "web/server.h"
+#include "web/spool.h"
+#include "web/url.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -966,6 +970,100 @@ static void exports(void **state)
 	fsc_latencies_release(&l);
 }
 
+static int parse_url(const void *text, struct fsc_err *err)
+{
+	struct fsc_url u;
+	int rc = fsc_url_parse(text, &u, err);
+
+	if (!rc)
+		found_text(u.port);
+	fsc_url_release(&u);
+	return rc;
+}
+
+static int read_response(const void *text, struct fsc_err *err)
+{
+	struct fsc_response r;
+	int rc;
+
+	fsc_response_init(&r);
+	rc = fsc_response_feed(&r, text, strlen(text), err);
+	if (rc > 0)
+		found_text(fsc_buf_str(&r.body));
+	fsc_response_release(&r);
+	return rc < 0 ? rc : 0;
+}
+
+static void no_reply(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
+{
+	(void)req, (void)reply, (void)arg;
+}
+
+static int serve(const void *address, struct fsc_err *err)
+{
+	struct fsc_server *s = NULL;
+	int rc = fsc_server_new(address, no_reply, NULL, &s, err);
+
+	fsc_server_free(s);
+	return rc;
+}
+
+/* Two messages, of which one finds room in memory, through the queue and out again. */
+static int pass_through(struct fsc_spool *s, struct fsc_err *err)
+{
+	char large[4096] = "large";
+	struct fsc_spool_msg m;
+	int rc = fsc_spool_put(s, "/", "t", "small", 6, err);
+
+	rc = rc ? rc : fsc_spool_put(s, "/", "t", large, sizeof(large), err);
+	while (!rc && (rc = fsc_spool_take(s, &m, err)) == 1) {
+		found_text(m.body);
+		fsc_spool_done(s, &m, true);
+		rc = 0;
+		if (!fsc_spool_ready(s))
+			break;
+	}
+	return rc;
+}
+
+static void empty_directory(const char *path)
+{
+	DIR *d = opendir(path);
+	struct dirent *e;
+
+	assert_non_null(d);
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			unlinkat(dirfd(d), e->d_name, 0);
+	closedir(d);
+}
+
+static int spool(const void *dir, struct fsc_err *err)
+{
+	const struct fsc_spool_opts opts = {
+	    .name = "t", .memory = 1000, .directory = dir, .disk = 1 << 20};
+	struct fsc_spool *s = NULL;
+	int rc = fsc_spool_new(&opts, &s, err);
+
+	rc = rc ? rc : pass_through(s, err);
+	fsc_spool_free(s);
+	empty_directory(dir);
+	return rc;
+}
+
+static void web(void **state)
+{
+	char dir[] = "/tmp/test_oom.XXXXXX";
+
+	(void)state;
+	sweep(parse_url, "https://[::1]:4318/base/", 100);
+	sweep(read_response, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 100);
+	sweep(serve, "127.0.0.1:0", 100);
+	assert_non_null(mkdtemp(dir));
+	sweep(spool, dir, 100);
+	rmdir(dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -991,6 +1089,7 @@ int main(void)
 	    cmocka_unit_test(comparisons),
 	    cmocka_unit_test(configurations),
 	    cmocka_unit_test(exports),
+	    cmocka_unit_test(web),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
