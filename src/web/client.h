@@ -1,6 +1,6 @@
 /* One HTTP POST and its answer. Plain HTTP is spoken here; for https libcurl is loaded when it is
  * first needed, where there is one. No redirect is ever followed: credentials go where they were
- * meant to go or nowhere. */
+ * meant to go or nowhere; proxies named in the environment are left alone for the same reason. */
 #ifndef FSC_WEB_CLIENT_H
 #define FSC_WEB_CLIENT_H
 
