@@ -181,17 +181,43 @@ static void release_pairs(struct fsc_vec *v)
 	fsc_vec_release(v);
 }
 
+static void release_func(struct fsc_snoop_func *f)
+{
+	free(f->group);
+	free(f->name);
+	free(f->symbol);
+	release_texts(&f->libraries);
+}
+
 static void release_funcs(struct fsc_vec *v)
 {
-	for (size_t i = 0; i < v->n; i++) {
-		struct fsc_snoop_func *f = FSC_AT(struct fsc_snoop_func, v, i);
-
-		free(f->group);
-		free(f->name);
-		free(f->symbol);
-		release_texts(&f->libraries);
-	}
+	for (size_t i = 0; i < v->n; i++)
+		release_func(FSC_AT(struct fsc_snoop_func, v, i));
 	fsc_vec_release(v);
+}
+
+void fsc_snoop_config_remove(struct fsc_snoop_config *c, size_t i)
+{
+	struct fsc_snoop_func *f = FSC_AT(struct fsc_snoop_func, &c->funcs, i);
+
+	release_func(f);
+	c->funcs.n--;
+	memmove(f, f + 1, (c->funcs.n - i) * sizeof(*f));
+}
+
+int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size_t n,
+			     struct fsc_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		char **slot = fsc_vec_push(&c->targets.command);
+
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = strdup(argv[i]);
+		if (!*slot)
+			return fsc_err_nomem(err);
+	}
+	return 0;
 }
 
 static void release_libraries(struct fsc_vec *v)

@@ -120,6 +120,11 @@ void fsc_snoop_config_release(struct fsc_snoop_config *c);
 int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const char *name,
 			 const char *symbol, struct fsc_err *err);
 
+/* Makes a command, of so many words, one of the targets. */
+int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size_t n,
+			     struct fsc_err *err);
+/* Takes entry number i out. */
+void fsc_snoop_config_remove(struct fsc_snoop_config *c, size_t i);
 /* Which return values of a function are errors, by its name alone: those of CUDA, cuBLAS, cuDNN and
  * NCCL say it. Never any of the group "custom". */
 enum fsc_error_rule fsc_error_rule_of(const char *group, const char *symbol);

@@ -1,0 +1,175 @@
+/* funcscope snoop: a monitor of configured functions. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/probes.h"
+#include "monitor/monitor.h"
+
+struct snoop_opts {
+	const char *config, *check;
+	struct fsc_vec presets; /* const char * */
+	struct fsc_vec pids;	/* const char * */
+	bool no_socket;
+	unsigned ready_fd;
+};
+
+static const struct fsc_opt snoop_opts[] = {
+    {'c', "config", FSC_OPT_STRING, offsetof(struct snoop_opts, config), "FILE",
+     "what to watch, and where to send it", NULL},
+    {0, "check", FSC_OPT_STRING, offsetof(struct snoop_opts, check), "FILE",
+     "say whether a configuration is right, and do nothing", NULL},
+    {0, "preset", FSC_OPT_LIST, offsetof(struct snoop_opts, presets), "NAME",
+     "watch ready functions (cuda, cublas, cudnn, nccl, ...); repeatable", NULL},
+    {'p', "pid", FSC_OPT_LIST, offsetof(struct snoop_opts, pids), "PID",
+     "only this process; may be repeated, or 1,2,3", NULL},
+    {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,
+     "listen for no requests (funcscope ctl)", NULL},
+    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct snoop_opts, ready_fd), "FD", NULL, NULL},
+    {0},
+};
+
+/* Presets alone are a configuration, too. */
+static int from_presets(const struct fsc_vec *names, struct fsc_snoop_config *ret,
+			struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+	int rc;
+
+	fsc_buf_puts(&b, "{\"presets\": [");
+	for (size_t i = 0; i < names->n; i++) {
+		fsc_buf_puts(&b, i ? ", " : "");
+		fsc_fmt_json(&b, *FSC_AT(const char *, names, i));
+	}
+	fsc_buf_puts(&b, "]}");
+	rc = fsc_buf_failed(&b) ? fsc_err_nomem(err)
+				: fsc_snoop_config_parse(b.s, b.n, "--preset", ret, err);
+	fsc_buf_release(&b);
+	return rc;
+}
+
+static int check(const char *path, struct fsc_err *err)
+{
+	struct fsc_snoop_config c = {0};
+	int rc = fsc_snoop_config_read(path, &c, err);
+
+	if (!rc)
+		printf("%s is right: %zu function%s\n", path, c.funcs.n, c.funcs.n == 1 ? "" : "s");
+	fsc_snoop_config_release(&c);
+	return rc;
+}
+
+static int read_config(const struct snoop_opts *so, char **command, struct fsc_snoop_config *c,
+		       struct fsc_err *err)
+{
+	size_t n = 0;
+	int rc;
+
+	if (!so->config == !so->presets.n)
+		return fsc_err_usage(err, "snoop takes a configuration with -c FILE, or --preset "
+					  "NAME; see examples/snoop");
+	rc = so->config ? fsc_snoop_config_read(so->config, c, err)
+			: from_presets(&so->presets, c, err);
+	if (!rc && !c->funcs.n)
+		rc = fsc_err_set(err, EINVAL,
+				 "%s names no function to watch; add a group, as in "
+				 "\"cuda_func_sym\": {\"malloc\": \"cudaMalloc\"}",
+				 c->path);
+	if (!rc)
+		rc = fsc_probes_pids(&so->pids, &c->targets.pids, err);
+	while (command && command[n])
+		n++;
+	if (rc || !n)
+		return rc;
+	if (c->targets.command.n)
+		return fsc_err_usage(err, "%s names a command already; leave the one behind -- out",
+				     c->path);
+	return fsc_snoop_config_command(c, command, n, err);
+}
+
+static int watch(struct fsc_snoop_config *c, const struct snoop_opts *so,
+		 struct fsc_output_opts *out, struct fsc_err *err)
+{
+	sigset_t signals, old;
+	struct fsc_sink sink = {.intervals = true};
+	struct fsc_monitor_opts mo = {.path = so->config,
+				      .duration_s = out->duration,
+				      .every_s = out->interval,
+				      .mask = &old,
+				      .ends = &signals,
+				      .ready_fd = so->ready_fd,
+				      .no_control = so->no_socket,
+				      .sink = &sink};
+	int rc, closed;
+
+	if (out->format < 0)
+		out->format = c->report.json ? 1 : 0; /* as in the list of formats */
+	if (!out->output)
+		out->output = c->report.to;
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &old);
+	rc = fsc_output_open(out, FSC_DATA_REPORTS, &sink, err);
+	if (!rc)
+		rc = fsc_monitor_run(c, &mo, err);
+	closed = fsc_output_close(out->output, &sink, rc ? NULL : err);
+	return rc ? rc : closed;
+}
+
+static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts *so,
+			struct fsc_err *err)
+{
+	struct fsc_output_opts out = {.format = -1};
+	const struct fsc_opt_set sets[] = {{snoop_opts, so}, {fsc_output_opts, &out}, {NULL, NULL}};
+	struct fsc_snoop_config *c;
+	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
+
+	if (!rc && n)
+		rc = fsc_err_usage(err,
+				   "snoop takes its functions from a file, not '%s'; use -c "
+				   "FILE",
+				   argv[1]);
+	if (rc)
+		return rc;
+	if (out.verbose)
+		fsc_log_set_level(FSC_LOG_DEBUG);
+	if (so->check)
+		return check(so->check, err);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return fsc_err_nomem(err);
+	rc = read_config(so, command, c, err);
+	if (!rc)
+		return watch(c, so, &out, err); /* which takes it over */
+	fsc_snoop_config_release(c);
+	free(c);
+	return rc;
+}
+
+static int run(int argc, char **argv, char **command, struct fsc_err *err)
+{
+	struct snoop_opts so = {.presets = FSC_VEC_INIT(const char *),
+				.pids = FSC_VEC_INIT(const char *)};
+	int rc = plan_and_run(argc, argv, command, &so, err);
+
+	fsc_vec_release(&so.presets);
+	fsc_vec_release(&so.pids);
+	return rc;
+}
+
+const struct fsc_cmd fsc_cmd_snoop = {
+    .name = "snoop",
+    .summary = "watch configured functions: statistics, slow calls, errors, sent on",
+    .operands = "-c FILE [-- COMMAND ARGS...]",
+    .example = "funcscope snoop -c examples/snoop/training.json",
+    .opts = (const struct fsc_opt *const[]){snoop_opts, fsc_output_opts, NULL},
+    .run = run,
+};

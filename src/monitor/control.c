@@ -1,0 +1,480 @@
+/* Sockets and clients. */
+#include "monitor/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/fmt.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+enum {
+	MOST_CLIENTS = 64,
+	MOST_REQUEST = 64 << 10,
+	MOST_WAITING = 4 << 20, /* bytes that a client has not read */
+};
+
+struct listener {
+	int fd;
+	bool local;
+	char *path; /* to be removed; NULL: none */
+};
+
+struct client {
+	int fd;
+	bool local;	   /* came by a socket that only we and root can use */
+	bool gone;	   /* to be closed */
+	bool ends;	   /* when all is sent */
+	struct fsc_buf in; /* a request that is not whole yet */
+	struct fsc_buf out;
+	size_t sent;   /* of out */
+	json_t *wants; /* the subscription; NULL: none */
+	double min_ns;
+	uint64_t dropped, dropped_said;
+};
+
+struct fsc_control {
+	fsc_control_fn fn;
+	void *arg;
+	struct fsc_vec listeners; /* struct listener */
+	struct fsc_vec clients;	  /* struct client */
+	uint64_t dropped;
+};
+
+int fsc_control_new(fsc_control_fn fn, void *arg, struct fsc_control **ret, struct fsc_err *err)
+{
+	struct fsc_control *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return fsc_err_nomem(err);
+	c->fn = fn;
+	c->arg = arg;
+	c->listeners = FSC_VEC_INIT(struct listener);
+	c->clients = FSC_VEC_INIT(struct client);
+	*ret = c;
+	return 0;
+}
+
+static struct client *client_at(const struct fsc_control *c, size_t i)
+{
+	return FSC_AT(struct client, &c->clients, i);
+}
+
+static void close_client(struct client *x)
+{
+	close(x->fd);
+	fsc_buf_release(&x->in);
+	fsc_buf_release(&x->out);
+	json_decref(x->wants);
+}
+
+void fsc_control_free(struct fsc_control *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->clients.n; i++)
+		close_client(client_at(c, i));
+	for (size_t i = 0; i < c->listeners.n; i++) {
+		struct listener *l = FSC_AT(struct listener, &c->listeners, i);
+
+		close(l->fd);
+		if (l->path)
+			unlink(l->path);
+		free(l->path);
+	}
+	fsc_vec_release(&c->clients);
+	fsc_vec_release(&c->listeners);
+	free(c);
+}
+
+uint64_t fsc_control_dropped(const struct fsc_control *c)
+{
+	return c->dropped;
+}
+
+size_t fsc_control_clients(const struct fsc_control *c)
+{
+	return c->clients.n;
+}
+
+/* ---- listening ---- */
+
+static int add_listener(struct fsc_control *c, int fd, const char *path, struct fsc_err *err)
+{
+	struct listener *l = fsc_vec_push(&c->listeners);
+
+	if (!l) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*l = (struct listener){fd, path, path ? strdup(path) : NULL};
+	return 0;
+}
+
+static int unix_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return fsc_err_set(err, ENAMETOOLONG,
+				   "'%s' is too long for a socket's path, which has %zu characters "
+				   "at most; use a shorter one",
+				   path, sizeof(ret->sun_path) - 1);
+	strcpy(ret->sun_path, path);
+	return 0;
+}
+
+static bool answers(const struct sockaddr_un *a)
+{
+	FSC_AUTO(fsc_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && !connect(fd, (const void *)a, sizeof(*a));
+}
+
+/* A socket that nobody listens on any more was left behind by one that was killed. */
+static void remove_stale(const struct sockaddr_un *a)
+{
+	struct stat st;
+
+	if (!lstat(a->sun_path, &st) && S_ISSOCK(st.st_mode) && !answers(a))
+		unlink(a->sun_path);
+}
+
+static int listen_unix(struct fsc_control *c, const char *path, struct fsc_err *err)
+{
+	struct sockaddr_un a;
+	mode_t mask;
+	int rc = unix_address(path, &a, err), fd;
+
+	if (rc)
+		return rc;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fsc_err_sys(err, errno, "cannot make a socket");
+	remove_stale(&a);
+	mask = umask(0177);
+	rc = bind(fd, (const void *)&a, sizeof(a)) || listen(fd, 16) ? -errno : 0;
+	umask(mask);
+	if (rc) {
+		close(fd);
+		fsc_err_sys(err, -rc, "cannot listen on '%s'", path);
+		return rc == -EADDRINUSE
+			   ? fsc_err_hint(err, "another monitor may use it; give \"control\" or "
+					       "\"stream\" another path")
+			   : rc;
+	}
+	return add_listener(c, fd, path, err);
+}
+
+static int listen_tcp(struct fsc_control *c, const char *where, struct fsc_err *err)
+{
+	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+	const char *colon = strrchr(where, ':');
+	FSC_AUTO(fsc_freep) char *host = colon ? strndup(where, (size_t)(colon - where)) : NULL;
+	struct addrinfo *all = NULL;
+	int rc, fd, one = 1;
+
+	if (!host || !colon[1])
+		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address; write tcp:127.0.0.1:9436",
+				   where);
+	rc = getaddrinfo(host[0] ? host : "127.0.0.1", colon + 1, &hints, &all);
+	if (rc)
+		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address to listen on: %s", where,
+				   gai_strerror(rc));
+	fd = socket(all->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	rc = fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
+		     bind(fd, all->ai_addr, all->ai_addrlen) || listen(fd, 16)
+		 ? -errno
+		 : 0;
+	freeaddrinfo(all);
+	if (!rc)
+		return add_listener(c, fd, NULL, err);
+	if (fd >= 0)
+		close(fd);
+	return fsc_err_sys(err, -rc, "cannot listen on 'tcp:%s'", where);
+}
+
+int fsc_control_listen(struct fsc_control *c, const char *where, struct fsc_err *err)
+{
+	if (!strncmp(where, "tcp:", 4))
+		return listen_tcp(c, where + 4, err);
+	return listen_unix(c, strncmp(where, "unix:", 5) ? where : where + 5, err);
+}
+
+/* ---- clients ---- */
+
+/* Unix sockets are ours by their mode; the kernel says who it is all the same. */
+static bool is_ours(int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) &&
+	       (peer.uid == 0 || peer.uid == geteuid());
+}
+
+static int accept_all(struct fsc_control *c, const struct listener *l, struct fsc_err *err)
+{
+	for (;;) {
+		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		struct client *x;
+
+		if (fd < 0)
+			return 0;
+		if (c->clients.n >= MOST_CLIENTS || (l->local && !is_ours(fd))) {
+			close(fd);
+			continue;
+		}
+		x = fsc_vec_push(&c->clients);
+		if (!x) {
+			close(fd);
+			return fsc_err_nomem(err);
+		}
+		*x = (struct client){.fd = fd, .local = l->local};
+	}
+}
+
+static void flush(struct client *x)
+{
+	while (x->sent < x->out.n && !x->gone) {
+		ssize_t n = send(x->fd, x->out.s + x->sent, x->out.n - x->sent, MSG_NOSIGNAL);
+
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			break;
+		x->gone |= n < 0;
+		x->sent += n > 0 ? (size_t)n : 0;
+	}
+	if (x->sent == x->out.n) {
+		fsc_buf_clear(&x->out);
+		x->sent = 0;
+		x->gone |= x->ends && !x->wants;
+	} else if (x->sent > MOST_WAITING / 2) {
+		memmove(x->out.s, x->out.s + x->sent, x->out.n - x->sent + 1);
+		x->out.n -= x->sent;
+		x->sent = 0;
+	}
+}
+
+/* Appends lines for a client, unless it has too much to read already. */
+static void give(struct fsc_control *c, struct client *x, const struct fsc_buf *lines)
+{
+	if (x->dropped > x->dropped_said && x->out.n - x->sent < MOST_WAITING / 2) {
+		fsc_buf_printf(&x->out, "{\"type\":\"dropped\",\"count\":%llu}\n",
+			       (unsigned long long)(x->dropped - x->dropped_said));
+		x->dropped_said = x->dropped;
+	}
+	if (x->out.n - x->sent + lines->n > MOST_WAITING) {
+		x->dropped++;
+		c->dropped++;
+		return;
+	}
+	fsc_buf_add(&x->out, lines->s, lines->n);
+	x->gone |= fsc_buf_failed(&x->out);
+	flush(x);
+}
+
+/* ---- subscriptions ---- */
+
+/* Whether an array of the subscription, if it has one, holds something that fits. */
+static bool fits(const json_t *wants, const char *key, const char *text)
+{
+	const json_t *all = json_object_get(wants, key);
+	size_t i;
+	json_t *one;
+
+	if (!all)
+		return true;
+	json_array_foreach(all, i, one) if (json_is_string(one) &&
+					    !fnmatch(json_string_value(one), text, 0)) return true;
+	return false;
+}
+
+static bool wants_type(const struct client *x, const char *type)
+{
+	return x->wants && !x->gone && fits(x->wants, "types", type);
+}
+
+bool fsc_control_wants(const struct fsc_control *c, const char *type)
+{
+	for (size_t i = 0; i < c->clients.n; i++)
+		if (wants_type(client_at(c, i), type))
+			return true;
+	return false;
+}
+
+static bool wants_pid(const struct client *x, uint32_t pid)
+{
+	const json_t *all = json_object_get(x->wants, "pids");
+	size_t i;
+	json_t *one;
+
+	if (!all)
+		return true;
+	json_array_foreach(all, i, one) if (json_integer_value(one) == (json_int_t)pid) return true;
+	return false;
+}
+
+void fsc_control_call(struct fsc_control *c, const char *type, const struct fsc_call *call,
+		      const struct fsc_buf *line)
+{
+	for (size_t i = 0; i < c->clients.n; i++) {
+		struct client *x = client_at(c, i);
+
+		if (wants_type(x, type) && fits(x->wants, "functions", call->func->name) &&
+		    fits(x->wants, "groups", call->func->group ? call->func->group : "") &&
+		    wants_pid(x, call->pid) &&
+		    (!call->has_duration || (double)call->duration_ns >= x->min_ns))
+			give(c, x, line);
+	}
+}
+
+void fsc_control_send(struct fsc_control *c, const char *type, const struct fsc_buf *lines)
+{
+	for (size_t i = 0; i < c->clients.n; i++)
+		if (wants_type(client_at(c, i), type))
+			give(c, client_at(c, i), lines);
+}
+
+static bool all_of(const json_t *request, const char *key, json_type type)
+{
+	const json_t *all = json_object_get(request, key);
+	size_t i;
+	json_t *one;
+
+	if (!all)
+		return true;
+	if (!json_is_array(all))
+		return false;
+	json_array_foreach(all, i, one) if (json_typeof(one) != type) return false;
+	return true;
+}
+
+static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struct fsc_err *err)
+{
+	const char *least = json_string_value(json_object_get(request, "min_duration"));
+
+	if (!all_of(request, "types", JSON_STRING) || !all_of(request, "functions", JSON_STRING) ||
+	    !all_of(request, "groups", JSON_STRING) || !all_of(request, "pids", JSON_INTEGER))
+		return fsc_err_set(err, EINVAL,
+				   "types, functions and groups are lists of texts, pids a list of "
+				   "numbers");
+	if (least && !fsc_str_duration(least, strlen(least), &x->min_ns))
+		return fsc_err_set(err, EINVAL,
+				   "min_duration takes a time with its unit, as in \"10ms\"");
+	json_decref(x->wants);
+	x->wants = json_incref(request);
+	fsc_buf_puts(b, "{\"type\":\"subscribed\"}\n");
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static int answer(struct fsc_control *c, struct client *x, json_t *request, struct fsc_buf *b,
+		  struct fsc_err *err)
+{
+	const char *what = json_string_value(json_object_get(request, "request"));
+
+	if (!what)
+		return fsc_err_set(err, EINVAL,
+				   "a request is an object with a member \"request\": add, remove, "
+				   "list, stats, reload or subscribe");
+	if (!strcmp(what, "subscribe"))
+		return subscribe(x, request, b, err);
+	return c->fn(request, x->local, b, c->arg, err);
+}
+
+static void handle(struct fsc_control *c, struct client *x, const char *line, size_t n)
+{
+	struct fsc_err err = {0};
+	json_error_t why;
+	json_t *request = json_loadb(line, n, JSON_REJECT_DUPLICATES, &why);
+	struct fsc_buf b = {0};
+
+	if (!request)
+		fsc_err_set(&err, EINVAL, "no JSON: %s", why.text);
+	else if (!answer(c, x, request, &b, &err) && !x->wants)
+		fsc_buf_puts(&b, "{\"type\":\"done\"}\n");
+	if (err.code) {
+		fsc_buf_clear(&b);
+		fsc_buf_puts(&b, "{\"type\":\"error\",\"message\":");
+		fsc_fmt_json(&b, err.msg);
+		if (err.hint[0]) {
+			fsc_buf_puts(&b, ",\"hint\":");
+			fsc_fmt_json(&b, err.hint);
+		}
+		fsc_buf_puts(&b, "}\n");
+	}
+	json_decref(request);
+	/* An answer was asked for, and is never dropped. */
+	fsc_buf_add(&x->out, fsc_buf_str(&b), b.n);
+	fsc_buf_release(&b);
+	flush(x);
+}
+
+static void read_client(struct fsc_control *c, struct client *x)
+{
+	char chunk[4096], *end;
+	ssize_t n;
+
+	while ((n = recv(x->fd, chunk, sizeof(chunk), 0)) > 0) {
+		fsc_buf_add(&x->in, chunk, (size_t)n);
+		if (fsc_buf_failed(&x->in) || x->in.n > MOST_REQUEST) {
+			x->gone = true;
+			return;
+		}
+		while ((end = memchr(x->in.s, '\n', x->in.n))) {
+			size_t len = (size_t)(end - x->in.s);
+
+			handle(c, x, x->in.s, len);
+			x->in.n -= len + 1;
+			memmove(x->in.s, end + 1, x->in.n + 1);
+		}
+	}
+	if (n == 0)
+		x->ends = true; /* it asks no more, but may still read */
+	else if (errno != EAGAIN && errno != EINTR)
+		x->gone = true;
+	if (x->ends && !x->wants && x->sent == x->out.n)
+		x->gone = true;
+}
+
+static bool has_hung_up(const struct client *x)
+{
+	struct pollfd p = {.fd = x->fd};
+
+	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
+}
+
+int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
+{
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < c->listeners.n; i++)
+		rc = accept_all(c, FSC_AT(struct listener, &c->listeners, i), err);
+	for (size_t i = 0; i < c->clients.n; i++) {
+		struct client *x = client_at(c, i);
+
+		if (!x->ends)
+			read_client(c, x);
+		else
+			x->gone |= has_hung_up(x);
+		flush(x);
+		if (x->gone)
+			close_client(x);
+		else
+			*client_at(c, kept++) = *x;
+	}
+	c->clients.n = kept;
+	return rc;
+}

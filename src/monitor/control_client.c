@@ -1,0 +1,103 @@
+/* Where monitors listen, and how to find them. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "monitor/control.h"
+
+/* A directory that only we can write to: made if it is not there. */
+static int directory(char *buf, size_t size, struct fsc_err *err)
+{
+	struct stat st;
+
+	if (geteuid())
+		snprintf(buf, size, "/tmp/funcscope-%u", geteuid());
+	else
+		snprintf(buf, size, "/run/funcscope");
+	if (mkdir(buf, 0700) && errno != EEXIST)
+		return fsc_err_sys(err, errno, "cannot make the directory '%s'", buf);
+	if (lstat(buf, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
+		return fsc_err_set(err, EPERM,
+				   "'%s' is not a directory of ours alone; remove it, or give "
+				   "another socket",
+				   buf);
+	return 0;
+}
+
+int fsc_control_default(char *buf, size_t size, struct fsc_err *err)
+{
+	char dir[64];
+	int rc = directory(dir, sizeof(dir), err);
+
+	if (!rc)
+		snprintf(buf, size, "%s/snoop-%d.sock", dir, getpid());
+	return rc;
+}
+
+static int connect_to(const char *path, struct fsc_err *err)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd, rc;
+
+	if (strlen(path) >= sizeof(a.sun_path))
+		return fsc_err_set(err, ENAMETOOLONG, "'%s' is too long for a socket's path", path);
+	strcpy(a.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fsc_err_sys(err, errno, "cannot make a socket");
+	if (!connect(fd, (const void *)&a, sizeof(a)))
+		return fd;
+	rc = fsc_err_sys(err, errno, "cannot reach a monitor at '%s'", path);
+	close(fd);
+	return rc;
+}
+
+int fsc_control_connect(const char *path, struct fsc_err *err)
+{
+	struct fsc_buf found = {0};
+	char dir[64], one[400];
+	struct dirent *e;
+	int fd = -1, n = 0;
+	DIR *d;
+
+	if (path)
+		return connect_to(strncmp(path, "unix:", 5) ? path : path + 5, err);
+	snprintf(dir, sizeof(dir), geteuid() ? "/tmp/funcscope-%u" : "/run/funcscope", geteuid());
+	d = opendir(dir);
+	while (d && (e = readdir(d))) {
+		int this;
+
+		if (strncmp(e->d_name, "snoop-", 6))
+			continue;
+		snprintf(one, sizeof(one), "%s/%s", dir, e->d_name);
+		this = connect_to(one, NULL);
+		if (this < 0)
+			continue;
+		fsc_buf_printf(&found, "%s%s", n ? ", " : "", one);
+		if (fd >= 0)
+			close(fd);
+		fd = this;
+		n++;
+	}
+	if (d)
+		closedir(d);
+	if (n == 0)
+		fd = fsc_err_set(err, ENOENT,
+				 "no monitor is running that we could reach; start one with: "
+				 "funcscope snoop -c FILE");
+	if (n > 1) {
+		close(fd);
+		fd = fsc_err_set(err, ENOTUNIQ,
+				 "there are %d monitors; choose one with --socket: %s", n,
+				 fsc_buf_str(&found));
+	}
+	fsc_buf_release(&found);
+	return fd;
+}

@@ -1,0 +1,328 @@
+/* Files and functions: which may be in which, and what has been looked at. */
+#include "monitor/finder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "probe/uprobe.h"
+#include "sym/slurp.h"
+
+/* A file, and whose; nobody's (0) is one that some process may use. */
+struct noted {
+	pid_t pid;
+	char *path;
+};
+
+struct fsc_finder {
+	const struct fsc_snoop_config *config;
+	struct fsc_vec ids;    /* uint32_t, per entry of the configuration */
+	struct fsc_map id_of;  /* what an entry says -> its number */
+	struct fsc_map looked; /* struct look -> bool */
+	struct fsc_vec noted;  /* struct noted */
+	uint32_t last_id;
+};
+
+struct look {
+	uint64_t dev, ino;
+	uint32_t id, pad;
+};
+
+int fsc_finder_new(struct fsc_finder **ret, struct fsc_err *err)
+{
+	struct fsc_finder *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return fsc_err_nomem(err);
+	f->ids = FSC_VEC_INIT(uint32_t);
+	f->noted = FSC_VEC_INIT(struct noted);
+	*ret = f;
+	return 0;
+}
+
+static void drop_noted(struct fsc_finder *f)
+{
+	for (size_t i = 0; i < f->noted.n; i++)
+		free(FSC_AT(struct noted, &f->noted, i)->path);
+	f->noted.n = 0;
+}
+
+void fsc_finder_free(struct fsc_finder *f)
+{
+	if (!f)
+		return;
+	drop_noted(f);
+	fsc_vec_release(&f->noted);
+	fsc_vec_release(&f->ids);
+	fsc_map_release(&f->id_of);
+	fsc_map_release(&f->looked);
+	free(f);
+}
+
+/* ---- entries ---- */
+
+static const struct fsc_snoop_func *entry_at(const struct fsc_finder *f, size_t i)
+{
+	return FSC_AT(struct fsc_snoop_func, &f->config->funcs, i);
+}
+
+static int number_entry(struct fsc_finder *f, const struct fsc_snoop_func *e, struct fsc_err *err)
+{
+	uint32_t *slot = fsc_vec_push(&f->ids);
+	struct fsc_buf b = {0};
+	uint64_t *id;
+
+	fsc_buf_printf(&b, "%s%c%s%c%s", e->group, 0, e->name, 0, e->symbol);
+	for (size_t i = 0; i < e->libraries.n; i++)
+		fsc_buf_printf(&b, "%c%s", 0, *FSC_AT(char *, &e->libraries, i));
+	id = fsc_buf_failed(&b) || !slot ? NULL : fsc_map_put(&f->id_of, b.s, b.n, NULL);
+	fsc_buf_release(&b);
+	if (!id)
+		return fsc_err_nomem(err);
+	if (!*id)
+		*id = ++f->last_id;
+	*slot = (uint32_t)*id;
+	return 0;
+}
+
+int fsc_finder_use(struct fsc_finder *f, const struct fsc_snoop_config *config, struct fsc_err *err)
+{
+	int rc = 0;
+
+	f->config = config;
+	f->ids.n = 0;
+	for (size_t i = 0; !rc && i < config->funcs.n; i++)
+		rc = number_entry(f, entry_at(f, i), err);
+	return rc;
+}
+
+uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry)
+{
+	return *FSC_AT(uint32_t, &f->ids, entry);
+}
+
+/* ---- files ---- */
+
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool fits(const char *pattern, const char *path)
+{
+	return !fnmatch(pattern, strchr(pattern, '/') ? path : base_of(path), 0);
+}
+
+/* Whether a file may have the function: one of its libraries, or the program itself, into which a
+ * library may be linked. A function of nobody's library may be in any file of a process that was
+ * asked for, else in programs alone. */
+static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
+		     const struct noted *file, bool is_program)
+{
+	const struct fsc_snoop_targets *t = &f->config->targets;
+	const char *const *usual = fsc_group_libraries(e->group);
+
+	for (size_t i = 0; i < e->libraries.n; i++)
+		if (fits(*FSC_AT(char *, &e->libraries, i), file->path))
+			return true;
+	if (e->libraries.n)
+		return false;
+	for (; usual && *usual; usual++)
+		if (fits(*usual, file->path))
+			return true;
+	if (is_program)
+		return true;
+	return file->pid && !fsc_group_libraries(e->group) &&
+	       (t->pids.n || t->names.n || t->cgroups.n || t->command.n);
+}
+
+static bool is_program(pid_t pid, const char *path)
+{
+	char link[64], to[4096];
+	ssize_t n;
+
+	if (!pid)
+		return false;
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	n = readlink(link, to, sizeof(to) - 1);
+	if (n <= 0)
+		return false;
+	to[n] = '\0';
+	return !strcmp(to, path);
+}
+
+int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err)
+{
+	const struct noted file = {pid, (char *)path};
+	bool program = is_program(pid, path), any = false;
+	struct noted *n;
+
+	for (size_t i = 0; !any && i < f->config->funcs.n; i++)
+		any = may_have(f, entry_at(f, i), &file, program);
+	if (!any)
+		return 0;
+	n = fsc_vec_push(&f->noted);
+	if (!n)
+		return fsc_err_nomem(err);
+	*n = (struct noted){pid, strdup(path)};
+	return n->path ? 0 : fsc_err_nomem(err);
+}
+
+struct noting {
+	struct fsc_finder *f;
+	struct fsc_err *err;
+};
+
+static int note_cached(const char *soname, const char *path, void *arg)
+{
+	const struct noting *n = arg;
+
+	(void)soname;
+	return fsc_finder_note(n->f, 0, path, n->err);
+}
+
+int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
+{
+	struct noting n = {f, err};
+	FSC_AUTO(fsc_freep) char *cache = NULL;
+	size_t size = 0;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < f->config->funcs.n; i++) {
+		const struct fsc_vec *libs = &entry_at(f, i)->libraries;
+
+		for (size_t k = 0; !rc && k < libs->n; k++) {
+			const char *lib = *FSC_AT(char *, libs, k);
+
+			if (lib[0] == '/' && !strpbrk(lib, "*?["))
+				rc = fsc_finder_note(f, 0, lib, err);
+		}
+	}
+	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
+		rc = fsc_ldcache_each(cache, size, note_cached, &n);
+	return rc;
+}
+
+/* ---- searching ---- */
+
+/* Which entries are to be looked for in a file: their numbers in the configuration. */
+static int choose(struct fsc_finder *f, const struct noted *n, const struct stat *st,
+		  struct fsc_vec *ret, struct fsc_err *err)
+{
+	bool program = is_program(n->pid, n->path);
+
+	for (size_t i = 0; i < f->config->funcs.n; i++) {
+		struct look key = {st->st_dev, st->st_ino, fsc_finder_id(f, i), 0};
+		uint64_t *done;
+		size_t *slot;
+
+		if (!may_have(f, entry_at(f, i), n, program))
+			continue;
+		done = fsc_map_put(&f->looked, &key, sizeof(key), NULL);
+		slot = done && !*done ? fsc_vec_push(ret) : NULL;
+		if (!done || (!*done && !slot))
+			return fsc_err_nomem(err);
+		if (slot)
+			*slot = i;
+		*done = 1;
+	}
+	return 0;
+}
+
+void fsc_finder_unlook(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
+{
+	struct look key = {file->dev, file->ino, id, 0};
+	uint64_t *done = fsc_map_get(&f->looked, &key, sizeof(key));
+
+	if (done)
+		*done = 0;
+}
+
+/* The rows that a search adds have numbers of the list searched for. */
+static void renumber(struct fsc_targets *t, size_t from, const struct fsc_vec *chosen)
+{
+	for (size_t i = from; i < t->rows.n; i++) {
+		struct fsc_target_row *row = fsc_targets_row(t, i);
+
+		row->probe = (uint32_t)*FSC_AT(size_t, chosen, row->probe);
+	}
+}
+
+static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
+		       const struct fsc_vec *chosen, struct fsc_targets *ret, struct fsc_err *err)
+{
+	const struct fsc_scope scope = {.pairs = true};
+	FSC_AUTO(fsc_freep) struct fsc_wanted *wanted = calloc(chosen->n + 1, sizeof(*wanted));
+	size_t before = ret->rows.n;
+	struct fsc_err why = {0};
+	int rc;
+
+	if (!wanted)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < chosen->n; i++)
+		wanted[i].function = entry_at(f, *FSC_AT(size_t, chosen, i))->symbol;
+	rc = fsc_uprobe_search(file, wanted, chosen->n, &scope, ret, &why);
+	renumber(ret, before, chosen);
+	if (rc == -ENOMEM)
+		return fsc_err_nomem(err);
+	if (rc)
+		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
+	return 0;
+}
+
+/* As the process sees it; where the process is gone, as we do. */
+static int open_noted(const struct noted *n, struct fsc_vec *files)
+{
+	struct fsc_libs_scope scope = {.pid = n->pid};
+
+	if (n->pid && !fsc_libs_find(n->path, &scope, files, NULL))
+		return 0;
+	return fsc_libs_find(n->path, &(struct fsc_libs_scope){0}, files, NULL);
+}
+
+static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_targets *ret,
+			struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct fsc_vec chosen = FSC_VEC_INIT(size_t);
+	const struct fsc_libs_file *file;
+	struct stat st;
+	int rc = 0;
+
+	if (!open_noted(n, &files) && files.n) {
+		file = FSC_AT(struct fsc_libs_file, &files, 0);
+		if (!stat(file->path, &st) && S_ISREG(st.st_mode))
+			rc = choose(f, n, &st, &chosen, err);
+		if (!rc && chosen.n)
+			rc = search_file(f, file, &chosen, ret, err);
+	}
+	fsc_vec_release(&chosen);
+	fsc_libs_release(&files);
+	return rc;
+}
+
+bool fsc_finder_busy(const struct fsc_finder *f)
+{
+	return f->noted.n;
+}
+
+int fsc_finder_search(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < f->noted.n; i++)
+		rc = search_noted(f, FSC_AT(struct noted, &f->noted, i), ret, err);
+	drop_noted(f);
+	return rc;
+}

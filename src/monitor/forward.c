@@ -1,0 +1,358 @@
+/* Receivers and when they are sent to. */
+#include "monitor/forward.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "sink/alerts.h"
+#include "sink/otlp.h"
+#include "sink/prometheus.h"
+#include "web/sender.h"
+#include "web/server.h"
+
+enum { OTLP, ALERTS, RECEIVERS };
+
+/* A receiver: what was sent so far, and when to send next. */
+struct receiver {
+	struct fsc_sender *sender; /* NULL: none */
+	uint64_t due_ns;
+	uint64_t since; /* the last slow call sent */
+	bool told_down; /* that it does not answer */
+};
+
+struct fsc_forward {
+	const struct fsc_snoop_config *config;
+	struct fsc_slow *slow;
+	fsc_forward_view_fn view;
+	void *arg;
+	struct fsc_server *server; /* NULL: none */
+	struct receiver to[RECEIVERS];
+	struct fsc_receiver_state states[RECEIVERS];
+	uint64_t missed;
+};
+
+/* ---- the page ---- */
+
+static void answer(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
+{
+	struct fsc_forward *f = arg;
+	const struct fsc_snoop_prometheus *p = &f->config->prometheus;
+	struct fsc_ledger_view v;
+	struct fsc_err err = {0};
+	enum fsc_prometheus_format format;
+
+	if (!strcmp(req->path, "/")) {
+		reply->type = "text/html; charset=utf-8";
+		fsc_buf_puts(&reply->body, "<!DOCTYPE html><title>funcscope</title><h1>funcscope "
+					   "snoop</h1><p><a href=\"/metrics\">metrics</a>\n");
+		return;
+	}
+	reply->type = "text/plain; charset=utf-8";
+	if (strcmp(req->path, "/metrics")) {
+		reply->status = 404;
+		fsc_buf_puts(&reply->body, "there is /metrics and nothing else\n");
+		return;
+	}
+	if (f->view(p->pid_label, p->max_series, &v, f->arg, &err)) {
+		reply->status = 503;
+		fsc_buf_printf(&reply->body, "%s\n", err.msg);
+		return;
+	}
+	format = fsc_prometheus_choose(req->accept);
+	reply->type = fsc_prometheus_type(format);
+	fsc_prometheus_write(&v.snapshot, format, &reply->body);
+	fsc_ledger_view_release(&v);
+}
+
+int fsc_forward_fd(const struct fsc_forward *f)
+{
+	return f->server ? fsc_server_fd(f->server) : -1;
+}
+
+void fsc_forward_serve(struct fsc_forward *f)
+{
+	if (f->server)
+		fsc_server_run(f->server);
+}
+
+/* ---- receivers ---- */
+
+static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_sender **ret,
+		       struct fsc_err *err)
+{
+	const struct fsc_snoop_otlp *o = &c->otlp;
+	struct fsc_sender_opts opts = {.memory = c->spool_memory,
+				       .directory = c->spool_directory,
+				       .disk = c->spool_disk,
+				       .timeout_s = o->timeout_s};
+
+	if (which == OTLP) {
+		opts.name = "otlp";
+		opts.url = o->endpoint;
+		opts.headers = o->headers.data;
+		opts.n_headers = o->headers.n;
+		opts.ca_file = o->ca_file;
+		opts.gzip = o->gzip;
+		opts.rejected = fsc_otlp_rejected;
+	} else {
+		opts.name = "alertmanager";
+		opts.url = c->alertmanager;
+	}
+	return opts.url ? fsc_sender_new(&opts, ret, err) : 0;
+}
+
+static int open_server(struct fsc_forward *f, const struct fsc_snoop_config *c,
+		       struct fsc_server **ret, struct fsc_err *err)
+{
+	return c->prometheus.listen ? fsc_server_new(c->prometheus.listen, answer, f, ret, err) : 0;
+}
+
+int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,
+		    fsc_forward_view_fn view, void *arg, struct fsc_forward **ret,
+		    struct fsc_err *err)
+{
+	struct fsc_forward *f = calloc(1, sizeof(*f));
+	int rc = 0;
+
+	if (!f)
+		return fsc_err_nomem(err);
+	f->config = config;
+	f->slow = slow;
+	f->view = view;
+	f->arg = arg;
+	for (int i = 0; !rc && i < RECEIVERS; i++)
+		rc = open_sender(config, i, &f->to[i].sender, err);
+	if (!rc)
+		rc = open_server(f, config, &f->server, err);
+	if (rc)
+		fsc_forward_free(f);
+	else
+		*ret = f;
+	return rc;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? !strcmp(a, b) : a == b;
+}
+
+static bool same_labels(const struct fsc_vec *a, const struct fsc_vec *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct fsc_label *x = FSC_AT(struct fsc_label, a, i);
+		const struct fsc_label *y = FSC_AT(struct fsc_label, b, i);
+
+		if (strcmp(x->name, y->name) || strcmp(x->value, y->value))
+			return false;
+	}
+	return true;
+}
+
+static bool same_receiver(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b,
+			  int which)
+{
+	if (a->spool_memory != b->spool_memory || a->spool_disk != b->spool_disk ||
+	    !same_text(a->spool_directory, b->spool_directory) ||
+	    a->otlp.timeout_s != b->otlp.timeout_s)
+		return false;
+	if (which == ALERTS)
+		return same_text(a->alertmanager, b->alertmanager);
+	return same_text(a->otlp.endpoint, b->otlp.endpoint) &&
+	       same_text(a->otlp.ca_file, b->otlp.ca_file) && a->otlp.gzip == b->otlp.gzip &&
+	       same_labels(&a->otlp.headers, &b->otlp.headers);
+}
+
+/* The new ones first, so that a failure leaves everything as it was. */
+int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
+		       struct fsc_err *err)
+{
+	bool same_page = same_text(f->config->prometheus.listen, config->prometheus.listen);
+	struct fsc_sender *fresh[RECEIVERS] = {NULL};
+	struct fsc_server *server = NULL;
+	bool same[RECEIVERS];
+	int rc = same_page ? 0 : open_server(f, config, &server, err);
+
+	for (int i = 0; !rc && i < RECEIVERS; i++) {
+		same[i] = same_receiver(f->config, config, i);
+		if (!same[i])
+			rc = open_sender(config, i, &fresh[i], err);
+	}
+	if (rc) {
+		for (int i = 0; i < RECEIVERS; i++)
+			fsc_sender_free(fresh[i]);
+		fsc_server_free(server);
+		return rc;
+	}
+	f->config = config;
+	if (!same_page) {
+		fsc_server_free(f->server);
+		f->server = server;
+	}
+	for (int i = 0; i < RECEIVERS; i++) {
+		if (same[i])
+			continue;
+		if (f->to[i].sender)
+			fsc_sender_stop(f->to[i].sender, 0);
+		fsc_sender_free(f->to[i].sender);
+		f->to[i].sender = fresh[i];
+	}
+	return 0;
+}
+
+/* ---- messages ---- */
+
+/* What is sent of slow calls: those that came since the last time. */
+static int since_last(struct fsc_forward *f, struct receiver *r, const struct fsc_func *funcs,
+		      struct fsc_vec *ret, struct fsc_err *err)
+{
+	struct fsc_vec all = FSC_VEC_INIT(const struct fsc_noted_call *);
+	uint64_t missed = 0;
+	int rc = fsc_slow_since(f->slow, funcs, &r->since, &all, &missed, err);
+
+	f->missed += missed;
+	for (size_t i = 0; !rc && i < all.n; i++) {
+		struct fsc_noted_call *slot = fsc_vec_push(ret);
+
+		if (!slot)
+			rc = fsc_err_nomem(err);
+		else
+			*slot = **FSC_AT(const struct fsc_noted_call *, &all, i);
+	}
+	fsc_vec_release(&all);
+	return rc;
+}
+
+static void post(struct receiver *r, const char *path, const char *type, struct fsc_buf *b)
+{
+	if (b->n && !fsc_buf_failed(b))
+		fsc_sender_post(r->sender, path, type, b->s, b->n);
+	fsc_buf_clear(b);
+}
+
+static int send_otlp(struct fsc_forward *f, const struct fsc_snapshot *s, struct fsc_err *err)
+{
+	const struct fsc_snoop_otlp *o = &f->config->otlp;
+	const char *type = o->json ? "application/json" : "application/x-protobuf";
+	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
+	struct receiver *r = &f->to[OTLP];
+	struct fsc_buf b = {0};
+	int rc = since_last(f, r, s->calls->funcs, &calls, err);
+
+	if (!rc) {
+		fsc_otlp_metrics(s, o->json, &b);
+		post(r, "/v1/metrics", type, &b);
+	}
+	if (!rc && calls.n && o->spans) {
+		fsc_otlp_spans(s, calls.data, calls.n, o->json, &b);
+		post(r, "/v1/traces", type, &b);
+	} else if (!rc && calls.n) {
+		fsc_otlp_logs(s, calls.data, calls.n, o->json, &b);
+		post(r, "/v1/logs", type, &b);
+	}
+	fsc_buf_release(&b);
+	fsc_vec_release(&calls);
+	return rc;
+}
+
+static int send_alerts(struct fsc_forward *f, const struct fsc_snapshot *s, struct fsc_err *err)
+{
+	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
+	struct receiver *r = &f->to[ALERTS];
+	struct fsc_buf b = {0};
+	int rc = since_last(f, r, s->calls->funcs, &calls, err);
+
+	if (!rc && calls.n) {
+		fsc_alerts_write(calls.data, calls.n, s, f->config->alert_for_s, &b);
+		post(r, "/api/v2/alerts", "application/json", &b);
+	}
+	fsc_buf_release(&b);
+	fsc_vec_release(&calls);
+	return rc;
+}
+
+static int send_to(struct fsc_forward *f, int which, struct fsc_err *err)
+{
+	const struct fsc_snoop_prometheus *p = &f->config->prometheus;
+	struct fsc_ledger_view v;
+	int rc = f->view(p->pid_label, p->max_series, &v, f->arg, err);
+
+	if (rc)
+		return rc;
+	rc = which == OTLP ? send_otlp(f, &v.snapshot, err) : send_alerts(f, &v.snapshot, err);
+	fsc_ledger_view_release(&v);
+	return rc;
+}
+
+/* Says once that a receiver does not answer, and once that it does again. */
+static void tell_health(struct receiver *r)
+{
+	struct fsc_receiver_state s;
+	char why[300];
+
+	fsc_sender_state(r->sender, &s);
+	fsc_sender_failure(r->sender, why, sizeof(why));
+	if (why[0] && !r->told_down)
+		fsc_log(FSC_LOG_WARN, "%s: %s; what is to be sent waits in the spool", s.name, why);
+	else if (!why[0] && r->told_down)
+		fsc_log(FSC_LOG_NOTE, "%s answers again", s.name);
+	r->told_down = why[0];
+}
+
+int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
+{
+	const double every[RECEIVERS] = {f->config->otlp.every_s, f->config->alert_every_s};
+	uint64_t now = fsc_clock_mono();
+	int rc = 0;
+
+	for (int i = 0; !rc && i < RECEIVERS; i++) {
+		struct receiver *r = &f->to[i];
+
+		if (!r->sender || now < r->due_ns)
+			continue;
+		tell_health(r);
+		if (r->due_ns || i == ALERTS)
+			rc = send_to(f, i, err);
+		r->due_ns = now + (uint64_t)(every[i] * 1e9);
+	}
+	return rc;
+}
+
+const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n)
+{
+	*ret_n = 0;
+	for (int i = 0; i < RECEIVERS; i++)
+		if (f->to[i].sender)
+			fsc_sender_state(f->to[i].sender, &f->states[(*ret_n)++]);
+	return f->states;
+}
+
+uint64_t fsc_forward_missed(const struct fsc_forward *f)
+{
+	return f->missed;
+}
+
+void fsc_forward_stop(struct fsc_forward *f, double seconds)
+{
+	struct fsc_err err = {0};
+
+	for (int i = 0; i < RECEIVERS; i++)
+		if (f->to[i].sender)
+			send_to(f, i, &err);
+	for (int i = 0; i < RECEIVERS; i++)
+		if (f->to[i].sender)
+			fsc_sender_stop(f->to[i].sender, seconds);
+}
+
+void fsc_forward_free(struct fsc_forward *f)
+{
+	if (!f)
+		return;
+	fsc_server_free(f->server);
+	for (int i = 0; i < RECEIVERS; i++)
+		fsc_sender_free(f->to[i].sender);
+	free(f);
+}

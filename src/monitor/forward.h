@@ -1,0 +1,37 @@
+/* Sending on what a monitor knows: a page for Prometheus, and messages to OTLP and Alertmanager
+ * receivers. Never waits for any of them. */
+#ifndef FSC_MONITOR_FORWARD_H
+#define FSC_MONITOR_FORWARD_H
+
+#include "monitor/config.h"
+#include "monitor/ledger.h"
+
+struct fsc_forward;
+
+/* Fills a snapshot whole; the caller releases it. */
+typedef int (*fsc_forward_view_fn)(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg,
+				   struct fsc_err *err);
+
+/* config and slow must outlive it. The caller owns *ret. */
+int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,
+		    fsc_forward_view_fn view, void *arg, struct fsc_forward **ret,
+		    struct fsc_err *err);
+/* Another configuration from now on. Receivers that are in both keep what they have; a new one that
+ * cannot be is a failure, and everything stays as it was. */
+int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
+		       struct fsc_err *err);
+/* Readable when the page is asked for; -1: there is none. */
+int fsc_forward_fd(const struct fsc_forward *f);
+/* Answers requests for the page. */
+void fsc_forward_serve(struct fsc_forward *f);
+/* Sends what is due. */
+int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err);
+/* How the receivers are doing; valid until the next call. */
+const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n);
+/* Slow calls that went to no receiver, because there were too many at once. */
+uint64_t fsc_forward_missed(const struct fsc_forward *f);
+/* Sends the last, for at most so many seconds. */
+void fsc_forward_stop(struct fsc_forward *f, double seconds);
+void fsc_forward_free(struct fsc_forward *f);
+
+#endif

@@ -1,0 +1,434 @@
+/* Sessions of a monitor, one per time that something was found. */
+#include "monitor/hooks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "monitor/hooks_priv.h"
+
+enum {
+	STACKS = 4096,	  /* of slow calls, in the kernel at a time */
+	LEAST_KEYS = 256, /* functions times processes, of one session */
+	KEYS_EACH = 64,	  /* processes for which there is room, of each function */
+};
+
+int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
+		  struct fsc_hooks **ret, struct fsc_err *err)
+{
+	struct fsc_hooks *h = calloc(1, sizeof(*h));
+	int rc;
+
+	if (!h)
+		return fsc_err_nomem(err);
+	h->config = config;
+	h->processes = processes;
+	h->batches = FSC_VEC_INIT(struct batch *);
+	h->funcs = FSC_VEC_INIT(struct fsc_func);
+	h->rules = FSC_VEC_INIT(enum fsc_error_rule);
+	h->gone = FSC_VEC_INIT(struct gone);
+	h->refusals = FSC_VEC_INIT(struct fsc_refusal);
+	fsc_tally_init(&h->closed);
+	rc = fsc_finder_new(&h->finder, err);
+	if (!rc)
+		rc = fsc_finder_use(h->finder, config, err);
+	if (rc)
+		fsc_hooks_free(h);
+	else
+		*ret = h;
+	return rc;
+}
+
+void fsc_hooks_free_batch(struct batch *b)
+{
+	fsc_call_source_free(b->calls);
+	fsc_live_free(b->live);
+	fsc_session_free(b->session);
+	fsc_targets_release(&b->targets);
+	free(b->func_of);
+	free(b->id_of);
+	free(b->entry_of);
+	free(b->off);
+	free(b->cost_seen);
+	free(b);
+}
+
+static void free_batchp(struct batch **b)
+{
+	if (*b)
+		fsc_hooks_free_batch(*b);
+}
+
+void fsc_hooks_free(struct fsc_hooks *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->batches.n; i++)
+		fsc_hooks_free_batch(batch_at(h, i));
+	for (size_t i = 0; i < h->funcs.n; i++) {
+		struct fsc_func *f = FSC_AT(struct fsc_func, &h->funcs, i);
+
+		free((char *)f->group);
+		free((char *)f->name);
+		free((char *)f->symbol);
+		free((char *)f->binary);
+	}
+	fsc_namer_free(h->namer);
+	fsc_vec_release(&h->batches);
+	fsc_vec_release(&h->funcs);
+	fsc_vec_release(&h->rules);
+	fsc_vec_release(&h->gone);
+	fsc_vec_release(&h->refusals);
+	fsc_map_release(&h->func_at);
+	fsc_tally_release(&h->closed);
+	fsc_finder_free(h->finder);
+	free(h);
+}
+
+int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err)
+{
+	return fsc_finder_note(h->finder, pid, path, err);
+}
+
+int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err)
+{
+	return fsc_finder_note_libraries(h->finder, err);
+}
+
+/* ---- functions ---- */
+
+static const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
+{
+	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
+}
+
+/* The number of the function that a row shows; the same file under the same name is the same
+ * binary, in whatever container. */
+static int number_func(struct fsc_hooks *h, const struct fsc_snoop_func *e,
+		       const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err)
+{
+	const char *symbol = row->symbol ? row->symbol : row->name;
+	const char *name = strpbrk(e->symbol, "*?[") ? row->name : e->name;
+	struct fsc_buf key = {0};
+	struct fsc_func *f;
+	uint64_t *at;
+	bool is_new = false;
+
+	fsc_buf_printf(&key, "%s%c%s%c%s%c%s", e->group, 0, name, 0, symbol, 0, row->binary);
+	at = fsc_buf_failed(&key) ? NULL : fsc_map_put(&h->func_at, key.s, key.n, &is_new);
+	fsc_buf_release(&key);
+	if (!at)
+		return fsc_err_nomem(err);
+	if (is_new) {
+		f = fsc_vec_push(&h->rules) ? fsc_vec_push(&h->funcs) : NULL;
+		if (!f)
+			return fsc_err_nomem(err);
+		*at = h->funcs.n - 1;
+		*f = (struct fsc_func){.kind = row->kind,
+				       .binary = strdup(row->binary),
+				       .name = strdup(name),
+				       .symbol = strdup(symbol),
+				       .group = strdup(e->group)};
+		if (!f->binary || !f->name || !f->symbol || !f->group)
+			return fsc_err_nomem(err);
+	}
+	*ret = (uint32_t)*at;
+	return 0;
+}
+
+const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)
+{
+	*ret_n = h->funcs.n;
+	return h->funcs.data;
+}
+
+/* Calls fn for each row that counts; until it says so. */
+static bool any_row(const struct fsc_hooks *h,
+		    bool (*fn)(const struct batch *b, uint32_t row, void *arg), void *arg)
+{
+	for (size_t i = 0; i < h->batches.n; i++) {
+		const struct batch *b = batch_at(h, i);
+
+		for (uint32_t row = 0; row < b->targets.rows.n; row++)
+			if (b->entry_of[row] >= 0 && fn(b, row, arg))
+				return true;
+	}
+	return false;
+}
+
+struct finding {
+	uint32_t func, entry;
+	size_t places;
+};
+
+static bool is_func(const struct batch *b, uint32_t row, void *arg)
+{
+	struct finding *f = arg;
+
+	if (b->func_of[row] != f->func)
+		return false;
+	f->entry = (uint32_t)b->entry_of[row];
+	return true;
+}
+
+static bool is_entry(const struct batch *b, uint32_t row, void *arg)
+{
+	return b->entry_of[row] == (int32_t)((struct finding *)arg)->entry;
+}
+
+static bool add_places(const struct batch *b, uint32_t row, void *arg)
+{
+	struct finding *f = arg;
+
+	for (size_t i = 0; b->func_of[row] == f->func && i < fsc_targets_count(&b->targets); i++)
+		f->places += fsc_targets_at(&b->targets, i)->row == row;
+	return false;
+}
+
+const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func)
+{
+	struct finding f = {.func = func};
+
+	return any_row(h, is_func, &f) ? entry_at(h, f.entry) : NULL;
+}
+
+size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func)
+{
+	struct finding f = {.func = func};
+
+	any_row(h, add_places, &f);
+	return f.places;
+}
+
+void fsc_hooks_missing(const struct fsc_hooks *h,
+		       void (*fn)(const struct fsc_snoop_func *f, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < h->config->funcs.n; i++) {
+		struct finding f = {.entry = i};
+
+		if (!any_row(h, is_entry, &f))
+			fn(entry_at(h, i), arg);
+	}
+}
+
+/* ---- attaching ---- */
+
+static int set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
+		    const struct fsc_snoop_func *e, struct fsc_err *err)
+{
+	static const uint32_t failed[FSC_ERRORS_MAX] = {
+	    [FSC_ERRORS_NONE] = FSC_FAILED_NEVER,	 [FSC_ERRORS_NONZERO] = FSC_FAILED_NONZERO,
+	    [FSC_ERRORS_NEGATIVE] = FSC_FAILED_NEGATIVE, [FSC_ERRORS_NULL] = FSC_FAILED_NULL,
+	    [FSC_ERRORS_NOT_ONE] = FSC_FAILED_NOT_ONE,	 [FSC_ERRORS_CUDA] = FSC_FAILED_NONZERO,
+	    [FSC_ERRORS_CU] = FSC_FAILED_NONZERO,	 [FSC_ERRORS_CUBLAS] = FSC_FAILED_NONZERO,
+	    [FSC_ERRORS_CUDNN] = FSC_FAILED_NONZERO,	 [FSC_ERRORS_NCCL] = FSC_FAILED_NONZERO,
+	};
+	/* Of a pattern, what its functions return is told by their names. */
+	enum fsc_error_rule errors =
+	    e->errors_given || !strpbrk(e->symbol, "*?[")
+		? e->errors
+		: fsc_error_rule_of(e->group,
+				    FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->symbol);
+	struct fsc_rule rule = {
+	    .slow_ns = (uint64_t)e->slow_ns, .sample = e->sample, .failed = failed[errors]};
+
+	*FSC_AT(enum fsc_error_rule, &h->rules, b->func_of[row]) = errors;
+	return fsc_session_set_rule(b->session, row, &rule, err);
+}
+
+static int number_rows(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+{
+	size_t n = b->targets.rows.n;
+	int rc = 0;
+
+	b->func_of = calloc(n + 1, sizeof(*b->func_of));
+	b->id_of = calloc(n + 1, sizeof(*b->id_of));
+	b->entry_of = calloc(n + 1, sizeof(*b->entry_of));
+	b->off = calloc(n + 1, sizeof(*b->off));
+	b->cost_seen = calloc(n + 1, sizeof(*b->cost_seen));
+	if (!b->func_of || !b->id_of || !b->entry_of || !b->off || !b->cost_seen)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; !rc && i < n; i++) {
+		const struct fsc_target_row *row = fsc_targets_row(&b->targets, i);
+
+		b->entry_of[i] = (int32_t)row->probe;
+		b->id_of[i] = fsc_finder_id(h->finder, row->probe);
+		rc = number_func(h, entry_at(h, row->probe), row, &b->func_of[i], err);
+	}
+	return rc;
+}
+
+static int judge_one(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
+{
+	struct batch *b = arg;
+
+	return fsc_session_judge(b->session, pid, wanted, err);
+}
+
+static int open_session(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+{
+	const struct fsc_snoop_targets *t = &h->config->targets;
+	size_t keys = b->targets.rows.n * KEYS_EACH;
+	bool pids = only_pids(t);
+	struct fsc_session_opts so = {
+	    .mode = FSC_MODE_TIME,
+	    .rules = true,
+	    .judged = !pids && !fsc_processes_all(h->processes),
+	    .pids = pids ? t->pids.data : NULL,
+	    .n_pids = pids ? t->pids.n : 0,
+	    .by = FSC_BY_PID,
+	    .n_rings = 1,
+	    .stacks = h->config->stacks ? FSC_STACKS_USER | FSC_STACKS_KERNEL : 0,
+	    .max_stacks = STACKS,
+	    .fast_uprobes = h->config->fast_uprobes,
+	    .per_row = h->config->max_overhead > 0,
+	};
+	int rc;
+
+	if (keys < LEAST_KEYS)
+		keys = LEAST_KEYS;
+	if (keys > h->config->max_processes_rows)
+		keys = h->config->max_processes_rows;
+	so.max_keys = (uint32_t)keys;
+	rc = fsc_session_open(&b->targets, &so, &b->session, err);
+	if (!rc)
+		rc = fsc_live_new(b->session, &b->targets, so.by, &b->live, err);
+	if (!rc && so.judged)
+		rc = fsc_processes_each(h->processes, judge_one, b, err);
+	return rc;
+}
+
+static int open_calls(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+{
+	const struct fsc_call_opts opts = {.kernel_stack = h->config->stacks,
+					   .user_stack = h->config->stacks,
+					   .slow_stacks = true,
+					   .own_frame = true,
+					   .drop_stacks = STACKS / 4};
+	int rc = fsc_hooks_namer(h, err);
+
+	return rc ? rc : fsc_call_source_new(b->live, h->namer, &opts, &b->calls, err);
+}
+
+/* Everything is in place before the first probe is on: whatever hits it counts. */
+static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+{
+	int rc = number_rows(h, b, err);
+
+	if (!rc)
+		rc = open_session(h, b, err);
+	if (!rc)
+		rc = open_calls(h, b, err);
+	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
+		rc = set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
+	if (rc)
+		return rc;
+	fsc_live_calibrate(b->live);
+	rc = fsc_live_arm(b->live, err);
+	return rc ? rc : fsc_session_attach(b->session, err);
+}
+
+int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
+{
+	FSC_AUTO(free_batchp) struct batch *b = NULL;
+	struct fsc_err why = {0};
+	struct batch **slot;
+	int rc;
+
+	if (!fsc_finder_busy(h->finder))
+		return 0;
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return fsc_err_nomem(err);
+	fsc_targets_init(&b->targets);
+	rc = fsc_finder_search(h->finder, &b->targets, err);
+	if (rc || !fsc_targets_count(&b->targets))
+		return rc;
+	rc = start_batch(h, b, &why);
+	if (rc && h->batches.n && rc != -ENOMEM) {
+		/* What is there goes on. */
+		fsc_log(FSC_LOG_WARN, "%s", why.msg);
+		return 0;
+	}
+	if (rc) {
+		*err = why;
+		return rc;
+	}
+	slot = fsc_vec_push(&h->batches);
+	if (!slot)
+		return fsc_err_nomem(err);
+	fsc_log(FSC_LOG_DEBUG, "%zu functions more, in %zu files", b->targets.rows.n,
+		b->targets.files.n);
+	*slot = fsc_take(&b);
+	return 0;
+}
+
+/* ---- another configuration ---- */
+
+static int32_t find_entry(const struct fsc_hooks *h, uint32_t id)
+{
+	for (size_t i = 0; i < h->config->funcs.n; i++)
+		if (fsc_finder_id(h->finder, i) == id)
+			return (int32_t)i;
+	return -1;
+}
+
+static int reload_row(struct fsc_hooks *h, struct batch *b, uint32_t row, struct fsc_err *err)
+{
+	int32_t was = b->entry_of[row];
+	int rc = 0;
+
+	b->entry_of[row] = find_entry(h, b->id_of[row]);
+	if (b->entry_of[row] >= 0)
+		rc = set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
+	if (!rc && (was < 0) != (b->entry_of[row] < 0))
+		rc = fsc_session_mute(b->session, row, b->entry_of[row] < 0, err);
+	if (!rc && b->off[row] && b->entry_of[row] >= 0) {
+		b->off[row] = false;
+		rc = fsc_session_resume(b->session, row, err);
+	}
+	return rc;
+}
+
+/* A session without a function that counts ends; its files may be searched for them again. */
+static bool is_idle(struct fsc_hooks *h, const struct batch *b)
+{
+	for (uint32_t row = 0; row < b->targets.rows.n; row++)
+		if (b->entry_of[row] >= 0)
+			return false;
+	for (size_t i = 0; i < b->targets.files.n; i++)
+		for (uint32_t row = 0; row < b->targets.rows.n; row++)
+			fsc_finder_unlook(h->finder,
+					  FSC_AT(struct fsc_target_file, &b->targets.files, i),
+					  b->id_of[row]);
+	return true;
+}
+
+int fsc_hooks_reload(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
+		     struct fsc_err *err)
+{
+	size_t kept = 0;
+	int rc = fsc_finder_use(h->finder, config, err);
+
+	h->config = config;
+	for (size_t i = 0; i < h->batches.n; i++) {
+		struct batch *b = batch_at(h, i);
+
+		for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
+			rc = anew ? (b->entry_of[row] = -1, 0) : reload_row(h, b, row, err);
+		if (!rc && is_idle(h, b))
+			rc = fsc_hooks_close(h, b, err);
+		else
+			*FSC_AT(struct batch *, &h->batches, kept++) = b;
+	}
+	h->batches.n = kept;
+	return rc;
+}
+
+void fsc_hooks_detach(struct fsc_hooks *h)
+{
+	for (size_t i = 0; i < h->batches.n; i++)
+		fsc_session_detach(batch_at(h, i)->session);
+}

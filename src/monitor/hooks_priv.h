@@ -1,0 +1,65 @@
+/* What the files of hooks share. */
+#ifndef FSC_MONITOR_HOOKS_PRIV_H
+#define FSC_MONITOR_HOOKS_PRIV_H
+
+#include "monitor/finder.h"
+#include "monitor/hooks.h"
+#include "source/calls.h"
+#include "source/live.h"
+
+/* What was found at one time. */
+struct batch {
+	struct fsc_targets targets;
+	struct fsc_session *session;
+	struct fsc_live *live;
+	struct fsc_call_source *calls;
+	uint32_t *func_of;   /* per row, the number of the function */
+	uint32_t *id_of;     /* per row, of its entry */
+	int32_t *entry_of;   /* per row, in the configuration; -1: muted */
+	bool *off;	     /* per row: let go, for its cost */
+	uint64_t *cost_seen; /* per row: hits at the last look at the cost */
+	uint64_t forgotten;  /* calls whose slots were given back */
+	uint64_t unwanted;   /* of these, of processes that were not meant */
+};
+
+/* A process whose slots are to be given back. */
+struct gone {
+	pid_t pid;
+	bool wanted;
+};
+
+struct fsc_hooks {
+	const struct fsc_snoop_config *config;
+	struct fsc_processes *processes;
+	struct fsc_finder *finder;
+	struct fsc_vec batches; /* struct batch * */
+	struct fsc_vec funcs;	/* struct fsc_func; strings owned */
+	struct fsc_vec rules;	/* enum fsc_error_rule, of each function */
+	struct fsc_map func_at;
+	struct fsc_vec gone; /* pid_t */
+	struct fsc_tally
+	    closed; /* what sessions measured that are no more, of processes that run */
+	struct fsc_summary past; /* their books */
+	struct fsc_namer *namer;
+	uint64_t namer_ns;
+	struct fsc_vec refusals; /* struct fsc_refusal */
+};
+
+static inline struct batch *batch_at(const struct fsc_hooks *h, size_t i)
+{
+	return *FSC_AT(struct batch *, &h->batches, i);
+}
+
+/* Whose calls count: processes by number have probes to themselves, so that others pay nothing. */
+static inline bool only_pids(const struct fsc_snoop_targets *t)
+{
+	return t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n;
+}
+
+void fsc_hooks_free_batch(struct batch *b);
+/* Keeps what a session has measured, and its books; the session ends. */
+int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err);
+/* The names of processes' functions, made when they are first needed. */
+int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err);
+
+#endif

@@ -1,0 +1,390 @@
+/* Reading the sessions of a monitor: measurements, processes that come and go, calls, and the
+ * books. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "monitor/hooks_priv.h"
+
+enum {
+	NAMER_LIFE_S = 600, /* what is known of processes' addresses is thrown away then */
+	NAMED_PROCESSES = 256,
+};
+
+/* ---- reading ---- */
+
+struct summing {
+	const struct batch *b;
+	struct fsc_tally *to;
+	struct fsc_hooks *h;
+	bool only_gone;
+	struct fsc_err *err;
+};
+
+static const struct gone *find_gone(const struct fsc_hooks *h, pid_t pid)
+{
+	for (size_t i = 0; i < h->gone.n; i++) {
+		const struct gone *g = FSC_AT(struct gone, &h->gone, i);
+
+		if (g->pid == pid)
+			return g;
+	}
+	return NULL;
+}
+
+static bool is_gone(pid_t pid, void *arg)
+{
+	return find_gone(arg, pid);
+}
+
+static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
+{
+	const struct summing *s = arg;
+
+	if (key->row >= s->b->targets.rows.n || (s->only_gone && !is_gone((pid_t)key->pid, s->h)))
+		return 0;
+	return fsc_tally_error(s->to, s->b->func_of[key->row], key->pid, key->code, n, s->err);
+}
+
+/* Adds what a session has measured, of all processes or of those that are gone. */
+static int read_batch(struct fsc_hooks *h, const struct batch *b, bool only_gone,
+		      struct fsc_tally *to, struct fsc_err *err)
+{
+	struct summing s = {b, to, h, only_gone, err};
+	struct fsc_latencies all;
+	int rc = fsc_live_latencies(b->live, false, &all, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; !rc && i < all.rows.n; i++) {
+		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.rows, i);
+		struct fsc_latency *row;
+
+		if (only_gone && (!l->key.pid || !is_gone((pid_t)l->key.pid, h)))
+			continue;
+		row = fsc_tally_row(to, b->func_of[l->key.func], l->key.pid);
+		if (!row)
+			rc = fsc_err_nomem(err);
+		else
+			fsc_slot_add(row->slot, l->slot), row->floor_ns = l->floor_ns;
+	}
+	fsc_latencies_release(&all);
+	return rc ? rc : fsc_session_errors(b->session, add_error, &s, err);
+}
+
+int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *err)
+{
+	int rc = fsc_tally_merge(to, &h->closed, true, err);
+
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = read_batch(h, batch_at(h, i), false, to, err);
+	return rc;
+}
+
+/* ---- processes ---- */
+
+int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	int rc = 0;
+
+	if (fsc_processes_all(h->processes) || only_pids(&h->config->targets))
+		return 0;
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);
+	return rc || wanted ? rc : fsc_hooks_gone(h, pid, false, err);
+}
+
+int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	struct gone *slot = fsc_vec_push(&h->gone);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = (struct gone){pid, wanted};
+	return 0;
+}
+
+struct meeting {
+	int (*met)(pid_t pid, void *arg, struct fsc_err *err);
+	void *arg;
+	struct fsc_err *err;
+	pid_t last;
+};
+
+static int meet(const struct fsc_count_key *key, uint32_t slot, void *arg)
+{
+	struct meeting *m = arg;
+
+	(void)slot;
+	if (!key->pid || (pid_t)key->pid == m->last)
+		return 0;
+	m->last = (pid_t)key->pid;
+	return m->met((pid_t)key->pid, m->arg, m->err);
+}
+
+/* What a process that was not meant had counted before it was judged goes nowhere. */
+static int keep_gone(struct fsc_hooks *h, struct batch *b, struct fsc_tally *ended,
+		     struct fsc_err *err)
+{
+	struct fsc_tally all;
+	int rc;
+
+	fsc_tally_init(&all);
+	rc = read_batch(h, b, true, &all, err);
+	for (size_t i = 0; !rc && i < all.calls.rows.n; i++) {
+		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.calls.rows, i);
+
+		b->forgotten += l->slot->count;
+		if (!find_gone(h, (pid_t)l->key.pid)->wanted)
+			b->unwanted += l->slot->count, memset(l->slot, 0, sizeof(*l->slot));
+	}
+	if (!rc)
+		rc = fsc_tally_merge(ended, &all, true, err);
+	if (!rc)
+		fsc_session_forget(b->session, is_gone, h);
+	fsc_tally_release(&all);
+	return rc;
+}
+
+static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
+{
+	*to = FSC_TALLY_NOBODY;
+	return is_gone((pid_t)pid, arg);
+}
+
+int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
+{
+	struct meeting m = {met, arg, err, 0};
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = fsc_session_slots(batch_at(h, i)->session, meet, &m, err);
+	if (rc || !h->gone.n)
+		return rc;
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = keep_gone(h, batch_at(h, i), ended, err);
+	if (!rc && h->closed.calls.rows.n)
+		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
+	h->gone.n = 0;
+	return rc;
+}
+
+/* ---- calls ---- */
+
+struct sending {
+	const struct batch *b;
+	fsc_hooks_call_fn fn;
+	void *arg;
+};
+
+static int send_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
+{
+	const struct sending *s = arg;
+	size_t n;
+	const struct fsc_func *funcs = fsc_live_funcs(s->b->live, &n);
+
+	return s->fn(c, s->b->func_of[c->func - funcs], s->arg, err);
+}
+
+int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
+{
+	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES, .only_running = true};
+
+	if (!h->config->stacks || h->namer)
+		return 0;
+	h->namer_ns = fsc_clock_mono();
+	return fsc_namer_new(&opts, &h->namer, err);
+}
+
+/* What is known of addresses grows with every process; now and then it begins anew. */
+static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
+{
+	int rc;
+
+	if (!h->namer || fsc_clock_mono() - h->namer_ns < NAMER_LIFE_S * 1000000000ull)
+		return 0;
+	fsc_namer_free(h->namer);
+	h->namer = NULL;
+	rc = fsc_hooks_namer(h, err);
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		fsc_call_source_rename(batch_at(h, i)->calls, h->namer);
+	return rc;
+}
+
+int fsc_hooks_calls(struct fsc_hooks *h, bool last, fsc_hooks_call_fn fn, void *arg,
+		    struct fsc_err *err)
+{
+	int rc = renew_namer(h, err);
+
+	for (size_t i = 0; !rc && i < h->batches.n; i++) {
+		struct sending s = {batch_at(h, i), fn, arg};
+
+		rc = fsc_call_source_read(s.b->calls, last, send_call, &s, err);
+	}
+	return rc;
+}
+
+/* ---- errors ---- */
+
+const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code)
+{
+	return fsc_error_name(*FSC_AT(enum fsc_error_rule, &h->rules, func), code);
+}
+
+const char *fsc_hooks_error(const struct fsc_hooks *h, uint32_t func, uint64_t ret)
+{
+	return (uint32_t)ret ? fsc_hooks_error_name(h, func, (int32_t)ret) : NULL;
+}
+
+/* ---- cost ---- */
+
+static void add_cost(struct batch *b, size_t at, struct fsc_hooks_cost *ret)
+{
+	for (uint32_t row = 0; row < b->targets.rows.n; row++) {
+		uint64_t seen = fsc_session_seen(b->session, row);
+		double ns = (double)(seen - b->cost_seen[row]) * fsc_live_row_cost(b->live, row);
+
+		b->cost_seen[row] = seen;
+		ret->ns += ns;
+		if (b->entry_of[row] < 0 || b->off[row] || ns <= ret->dearest_ns)
+			continue;
+		ret->dearest_ns = ns;
+		ret->dearest = fsc_targets_row(&b->targets, row)->name;
+		ret->batch = at;
+		ret->row = row;
+	}
+}
+
+void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
+{
+	*ret = (struct fsc_hooks_cost){0};
+	for (size_t i = 0; i < h->batches.n; i++)
+		add_cost(batch_at(h, i), i, ret);
+}
+
+int fsc_hooks_let_go(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err)
+{
+	struct batch *b = batch_at(h, cost->batch);
+
+	(void)err;
+	b->off[cost->row] = true;
+	fsc_session_pause(b->session, cost->row);
+	return 0;
+}
+
+/* ---- the books ---- */
+
+static void add_named(struct fsc_named *all, size_t max, const struct fsc_named *more)
+{
+	size_t i = 0;
+
+	while (i + 1 < max && all[i].name && strcmp(all[i].name, more->name))
+		i++;
+	if (i + 1 >= max)
+		return;
+	all[i].name = more->name;
+	all[i].n += more->n;
+}
+
+/* Adds the books of one session. What they point to lives as long as it does, and is not taken. */
+static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
+{
+	const size_t max = sizeof(to->lost) / sizeof(to->lost[0]);
+	double cost = to->ns_per_hit * (double)to->seen + s->ns_per_hit * (double)s->seen;
+
+	to->cost_known = s->cost_known && (to->cost_known || !to->places);
+	to->seen += s->seen;
+	to->kept += s->kept;
+	if (to->seen)
+		to->ns_per_hit = cost / (double)to->seen;
+	else if (s->ns_per_hit > to->ns_per_hit)
+		to->ns_per_hit = s->ns_per_hit;
+	for (size_t i = 0; s->lost[i].name; i++)
+		add_named(to->lost, max, &s->lost[i]);
+	for (size_t i = 0; s->via[i].name; i++)
+		add_named(to->via, max, &s->via[i]);
+	to->missed += s->missed;
+	to->unmatched += s->unmatched;
+	to->functions += s->functions;
+	to->attached += s->attached;
+	to->places += s->places;
+	to->shifted += s->shifted;
+	to->returns_lost += s->returns_lost;
+	to->stacks_lost += s->stacks_lost;
+	to->timed = true;
+}
+
+/* Calls whose slots were given back were kept; those of processes that were not meant were never
+ * seen. */
+static void correct(const struct batch *b, struct fsc_summary *s)
+{
+	s->kept += b->forgotten - b->unwanted;
+	s->seen -= b->unwanted < s->seen ? b->unwanted : s->seen;
+	for (size_t i = 0; s->lost[i].name; i++)
+		if (!strcmp(s->lost[i].name, "unreturned"))
+			s->lost[i].n -= b->forgotten < s->lost[i].n ? b->forgotten : s->lost[i].n;
+}
+
+int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+{
+	struct fsc_summary s;
+	int rc;
+
+	fsc_session_detach(b->session);
+	rc = fsc_live_summary(b->live, 0, false, 0, &s, err);
+	if (!rc)
+		rc = read_batch(h, b, false, &h->closed, err);
+	if (!rc) {
+		correct(b, &s);
+		add_books(&h->past, &s);
+		/* They stand nowhere any more. */
+		h->past.functions = h->past.attached = h->past.places = h->past.shifted = 0;
+		memset(h->past.via, 0, sizeof(h->past.via));
+	}
+	fsc_hooks_free_batch(b);
+	return rc;
+}
+
+static int add_refusals(struct fsc_hooks *h, const struct fsc_summary *s, struct fsc_err *err)
+{
+	for (size_t i = 0; i < s->n_refused; i++) {
+		struct fsc_refusal *r = fsc_vec_push(&h->refusals);
+
+		if (!r)
+			return fsc_err_nomem(err);
+		*r = s->refused[i];
+	}
+	return 0;
+}
+
+int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, double duration_s,
+		      struct fsc_summary *ret, struct fsc_err *err)
+{
+	struct fsc_summary all = h->past;
+	int rc = 0;
+
+	h->refusals.n = 0;
+	for (size_t i = 0; !rc && i < h->batches.n; i++) {
+		struct fsc_summary s;
+
+		rc = fsc_live_summary(batch_at(h, i)->live, 0, false, duration_s, &s, err);
+		if (rc)
+			break;
+		correct(batch_at(h, i), &s);
+		add_books(&all, &s);
+		rc = add_refusals(h, &s, err);
+	}
+	all.refused = h->refusals.data;
+	all.n_refused = h->refusals.n;
+	all.duration_s = duration_s;
+	all.share_known = all.cost_known && cpu_ns;
+	all.share_of_machine = of_machine;
+	if (all.share_known)
+		all.percent = 100 * all.ns_per_hit * (double)all.seen / (double)cpu_ns;
+	if (all.percent > 100)
+		all.percent = 100;
+	*ret = all;
+	return rc;
+}

@@ -1,0 +1,421 @@
+/* Totals. Nothing measured is ever lost here: what leaves one place is added to another. */
+#include "monitor/ledger.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+
+enum {
+	MOST_ENDED = 512, /* processes that are shown by themselves after their end */
+	SHOWN_SLOW = 10,  /* slow calls of a report */
+};
+
+struct ended {
+	pid_t pid;
+	uint64_t at_ns;
+	char comm[FSC_COMM_LEN + 1];
+};
+
+struct fsc_ledger {
+	struct fsc_hooks *hooks;
+	struct fsc_processes *processes;
+	struct fsc_slow *slow;
+	struct fsc_tally past;	 /* of processes that ended */
+	struct fsc_vec ended;	 /* struct ended, the oldest first */
+	struct fsc_tally before; /* at the last report */
+	uint64_t start_ns, start_mono, before_mono;
+	uint64_t slow_before;  /* the last slow call of the last report */
+	struct fsc_map series; /* pid -> ADMITTED or FOLDED */
+	size_t admitted;       /* rows of those that are */
+};
+
+enum { ADMITTED = 1, FOLDED };
+
+int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, struct fsc_slow *slow,
+		   struct fsc_ledger **ret, struct fsc_err *err)
+{
+	struct fsc_ledger *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return fsc_err_nomem(err);
+	l->hooks = hooks;
+	l->processes = processes;
+	l->slow = slow;
+	l->ended = FSC_VEC_INIT(struct ended);
+	fsc_tally_init(&l->past);
+	fsc_tally_init(&l->before);
+	l->start_ns = fsc_clock_ns(CLOCK_REALTIME);
+	l->start_mono = l->before_mono = fsc_clock_mono();
+	*ret = l;
+	return 0;
+}
+
+void fsc_ledger_free(struct fsc_ledger *l)
+{
+	if (!l)
+		return;
+	fsc_tally_release(&l->past);
+	fsc_tally_release(&l->before);
+	fsc_vec_release(&l->ended);
+	fsc_map_release(&l->series);
+	free(l);
+}
+
+uint64_t fsc_ledger_start(const struct fsc_ledger *l)
+{
+	return l->start_ns;
+}
+
+/* ---- processes that ended ---- */
+
+int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
+{
+	struct ended *e = fsc_vec_push(&l->ended);
+
+	if (!e)
+		return fsc_err_nomem(err);
+	*e = (struct ended){.pid = pid, .at_ns = fsc_clock_mono()};
+	snprintf(e->comm, sizeof(e->comm), "%s", fsc_processes_comm(l->processes, pid));
+	return 0;
+}
+
+static const struct ended *find_ended(const struct fsc_ledger *l, uint32_t pid)
+{
+	for (size_t i = 0; i < l->ended.n; i++) {
+		const struct ended *e = FSC_AT(struct ended, &l->ended, i);
+
+		if ((uint32_t)e->pid == pid)
+			return e;
+	}
+	return NULL;
+}
+
+/* Which processes become nobody's: the first so many of the list. */
+struct leaving {
+	const struct fsc_ledger *l;
+	size_t n;
+};
+
+static bool leaves(uint32_t pid, uint32_t *to, void *arg)
+{
+	const struct leaving *x = arg;
+	const uint64_t *state = fsc_map_get(&x->l->series, &pid, sizeof(pid));
+
+	*to = state && *state == FOLDED ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
+	for (size_t i = 0; i < x->n; i++)
+		if ((uint32_t)FSC_AT(struct ended, &x->l->ended, i)->pid == pid)
+			return true;
+	return false;
+}
+
+static void forget_series(struct fsc_ledger *l, uint32_t pid)
+{
+	uint64_t *state = fsc_map_get(&l->series, &pid, sizeof(pid));
+
+	if (state)
+		*state = 0;
+}
+
+/* The first n of those that ended are nobody's from now on. */
+static int leave(struct fsc_ledger *l, size_t n, struct fsc_err *err)
+{
+	struct leaving x = {l, n};
+	int rc = n ? fsc_tally_move(&l->past, leaves, &x, err) : 0;
+
+	/* In the next report they are not new. */
+	if (!rc && n && l->before.calls.by)
+		rc = fsc_tally_move(&l->before, leaves, &x, err);
+	if (rc || !n)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		forget_series(l, (uint32_t)FSC_AT(struct ended, &l->ended, i)->pid);
+	l->ended.n -= n;
+	memmove(l->ended.data, FSC_AT(struct ended, &l->ended, n),
+		l->ended.n * sizeof(struct ended));
+	return 0;
+}
+
+int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
+{
+	for (size_t i = 0; i < l->ended.n; i++)
+		if (FSC_AT(struct ended, &l->ended, i)->pid == pid)
+			return leave(l, i + 1, err);
+	return 0;
+}
+
+static void name_ended(struct fsc_ledger *l)
+{
+	for (size_t i = 0; i < l->past.calls.rows.n; i++) {
+		struct fsc_count *key = &FSC_AT(struct fsc_latency, &l->past.calls.rows, i)->key;
+		const struct ended *e = key->comm[0] ? NULL : find_ended(l, key->pid);
+
+		if (e)
+			memcpy(key->comm, e->comm, sizeof(key->comm));
+	}
+}
+
+int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
+		       int (*met)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
+		       struct fsc_err *err)
+{
+	uint64_t now = fsc_clock_mono();
+	size_t n = l->ended.n > MOST_ENDED ? l->ended.n - MOST_ENDED : 0;
+	int rc = fsc_hooks_collect(l->hooks, met, arg, &l->past, err);
+
+	if (rc)
+		return rc;
+	name_ended(l);
+	while (n < l->ended.n &&
+	       (double)(now - FSC_AT(struct ended, &l->ended, n)->at_ns) / 1e9 >= keep_s)
+		n++;
+	return leave(l, n, err);
+}
+
+/* ---- totals ---- */
+
+static void name_rows(const struct fsc_ledger *l, struct fsc_tally *t)
+{
+	for (size_t i = 0; i < t->calls.rows.n; i++) {
+		struct fsc_count *key = &FSC_AT(struct fsc_latency, &t->calls.rows, i)->key;
+
+		if (key->pid && !key->comm[0])
+			snprintf(key->comm, sizeof(key->comm), "%s",
+				 fsc_processes_comm(l->processes, (pid_t)key->pid));
+	}
+	for (size_t i = 0; i < t->errors.n; i++) {
+		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &t->errors, i);
+		uint32_t func = FSC_AT(struct fsc_latency, &t->calls.rows, e->row)->key.func;
+
+		e->name = fsc_hooks_error_name(l->hooks, func, e->code);
+	}
+}
+
+static int read_all(struct fsc_ledger *l, struct fsc_tally *ret, struct fsc_err *err)
+{
+	int rc = fsc_tally_merge(ret, &l->past, true, err);
+
+	return rc ? rc : fsc_hooks_read(l->hooks, ret, err);
+}
+
+int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err)
+{
+	struct fsc_tally all;
+	int rc;
+
+	fsc_tally_init(ret);
+	fsc_tally_init(&all);
+	rc = read_all(l, apart ? ret : &all, err);
+	if (!rc && !apart)
+		rc = fsc_tally_merge(ret, &all, false, err);
+	fsc_tally_release(&all);
+	if (rc) {
+		fsc_tally_release(ret);
+		return rc;
+	}
+	ret->calls.funcs = fsc_hooks_funcs(l->hooks, &ret->calls.n_funcs);
+	ret->calls.by = apart ? FSC_BY_PID | FSC_BY_COMM : 0;
+	ret->calls.time_ns = fsc_clock_ns(CLOCK_REALTIME);
+	ret->calls.seconds = (double)(fsc_clock_mono() - l->start_mono) / 1e9;
+	ret->calls.parts.slow = true;
+	name_rows(l, ret);
+	return 0;
+}
+
+/* ---- reports ---- */
+
+static bool find_row(const struct fsc_latencies *calls, const struct fsc_count *key, uint32_t *ret)
+{
+	for (size_t i = 0; i < calls->rows.n; i++) {
+		const struct fsc_count *k = &FSC_AT(struct fsc_latency, &calls->rows, i)->key;
+
+		if (k->func != key->func || k->pid != key->pid)
+			continue;
+		*ret = (uint32_t)i;
+		return true;
+	}
+	return false;
+}
+
+/* Errors since `before`, of the rows of the report. */
+static int subtract_errors(const struct fsc_tally *now, const struct fsc_tally *before,
+			   const struct fsc_latencies *calls, struct fsc_vec *ret,
+			   struct fsc_err *err)
+{
+	for (size_t i = 0; i < now->errors.n; i++) {
+		struct fsc_call_errors e = *FSC_AT(struct fsc_call_errors, &now->errors, i), *slot;
+		const struct fsc_count *key =
+		    &FSC_AT(struct fsc_latency, &now->calls.rows, e.row)->key;
+
+		e.n -= before ? fsc_tally_errors_of(before, key->func, key->pid, e.code) : 0;
+		if (!e.n || !find_row(calls, key, &e.row))
+			continue;
+		slot = fsc_vec_push(ret);
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = e;
+	}
+	return 0;
+}
+
+/* The slowest calls of the stretch. */
+static int choose_slow(struct fsc_ledger *l, bool whole, struct fsc_vec *ret, struct fsc_err *err)
+{
+	size_t n, kept = 0;
+	const struct fsc_func *funcs = fsc_hooks_funcs(l->hooks, &n);
+	int rc = fsc_slow_list(l->slow, funcs, -1, ret, err);
+
+	for (size_t i = 0; i < ret->n; i++) {
+		const struct fsc_noted_call *c = *FSC_AT(const struct fsc_noted_call *, ret, i);
+
+		if ((whole || c->id > l->slow_before) && kept < SHOWN_SLOW)
+			*FSC_AT(const struct fsc_noted_call *, ret, kept++) = c;
+	}
+	ret->n = kept;
+	l->slow_before = fsc_slow_count(l->slow);
+	return rc;
+}
+
+static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struct fsc_tally *now,
+			const struct fsc_latencies *calls, const struct fsc_tally *before,
+			unsigned top, struct fsc_err *err)
+{
+	struct fsc_vec errors = FSC_VEC_INIT(struct fsc_call_errors);
+	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
+	int rc = subtract_errors(now, before, calls, &errors, err);
+
+	if (!rc)
+		rc = choose_slow(l, !before, &slow, err);
+	if (!rc)
+		rc = fsc_sink_report(sink,
+				     &(struct fsc_report){
+					 .calls = calls,
+					 .errors = errors.data,
+					 .n_errors = errors.n,
+					 .slow = slow.data,
+					 .n_slow = slow.n,
+					 .processes = fsc_processes_count(l->processes),
+					 .top = top,
+					 .whole = !before,
+				     },
+				     err);
+	fsc_vec_release(&errors);
+	fsc_vec_release(&slow);
+	return rc;
+}
+
+int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
+		      unsigned top, struct fsc_err *err)
+{
+	uint64_t mono = fsc_clock_mono();
+	struct fsc_latencies delta;
+	struct fsc_tally now;
+	int rc = fsc_ledger_total(l, apart, &now, err);
+
+	if (rc)
+		return rc;
+	if (whole) {
+		rc = write_report(l, sink, &now, &now.calls, NULL, top, err);
+		fsc_tally_release(&now);
+		return rc;
+	}
+	rc = fsc_latencies_subtract(&now.calls, &l->before.calls, false, &delta, err);
+	if (!rc) {
+		delta.parts = now.calls.parts;
+		delta.seconds = (double)(mono - l->before_mono) / 1e9;
+		rc = write_report(l, sink, &now, &delta, &l->before, top, err);
+		fsc_latencies_release(&delta);
+	}
+	fsc_tally_release(&l->before);
+	l->before = now;
+	l->before_mono = mono;
+	return rc;
+}
+
+/* ---- snapshots ---- */
+
+/* A process is let in, or not, when it is first seen, with all its functions; so it stays. */
+static int fold_processes(struct fsc_ledger *l, struct fsc_tally *t, size_t cap,
+			  struct fsc_err *err)
+{
+	for (size_t i = 0; i < t->calls.rows.n; i++) {
+		struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
+		uint64_t *state;
+
+		if (row->key.pid == FSC_TALLY_NOBODY || row->key.pid == FSC_TALLY_FOLDED)
+			continue;
+		state = fsc_map_put(&l->series, &row->key.pid, sizeof(row->key.pid), NULL);
+		if (!state)
+			return fsc_err_nomem(err);
+		if (!*state)
+			*state = l->admitted + t->calls.n_funcs <= cap ? ADMITTED : FOLDED;
+		row->folded = *state == FOLDED;
+	}
+	l->admitted = 0;
+	for (size_t i = 0; i < t->calls.rows.n; i++)
+		l->admitted += !FSC_AT(struct fsc_latency, &t->calls.rows, i)->folded;
+	return 0;
+}
+
+static int take_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fsc_err *err)
+{
+	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
+	bool apart = v->total.calls.by;
+	int rc = fsc_slow_list(l->slow, v->total.calls.funcs, -1, &slow, err);
+
+	v->noted = rc ? NULL : calloc(slow.n + 1, sizeof(*v->noted));
+	for (size_t i = 0; v->noted && i < slow.n; i++) {
+		const struct fsc_noted_call *c = *FSC_AT(const struct fsc_noted_call *, &slow, i);
+		struct fsc_count key = {.func = fsc_slow_func(c),
+					.pid = apart ? c->call->pid : FSC_TALLY_NOBODY};
+		struct fsc_noted_call *to = &v->noted[v->snapshot.n_noted];
+
+		*to = *c;
+		v->snapshot.n_noted += find_row(&v->total.calls, &key, &to->row);
+	}
+	fsc_vec_release(&slow);
+	v->snapshot.noted = v->noted;
+	return rc ? rc : v->noted ? 0 : fsc_err_nomem(err);
+}
+
+int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_ledger_view *ret,
+		    struct fsc_err *err)
+{
+	struct fsc_snapshot *s = &ret->snapshot;
+	int rc;
+
+	*ret = (struct fsc_ledger_view){0};
+	rc = fsc_ledger_total(l, apart, &ret->total, err);
+	if (rc)
+		return rc;
+	if (apart)
+		rc = fold_processes(l, &ret->total, cap, err);
+	for (size_t i = 0; !apart && i < ret->total.calls.rows.n; i++) {
+		struct fsc_latency *row = FSC_AT(struct fsc_latency, &ret->total.calls.rows, i);
+
+		row->folded = row->key.func >= cap;
+	}
+	if (!rc)
+		rc = take_noted(l, ret, err);
+	if (rc) {
+		fsc_ledger_view_release(ret);
+		return rc;
+	}
+	s->start_ns = l->start_ns;
+	s->time_ns = ret->total.calls.time_ns;
+	s->calls = &ret->total.calls;
+	s->errors = ret->total.errors.data;
+	s->n_errors = ret->total.errors.n;
+	s->books = &ret->books;
+	s->processes = fsc_processes_count(l->processes);
+	s->series_cap = cap;
+	return 0;
+}
+
+void fsc_ledger_view_release(struct fsc_ledger_view *v)
+{
+	fsc_tally_release(&v->total);
+	free(v->noted);
+}

@@ -1,0 +1,647 @@
+/* The loop of a monitor: it looks many times a second at what processes did, reads the calls that
+ * were sent, and does what is due. Everything it acquires is in struct fsc_monitor and released in
+ * one place. */
+#include "monitor/monitor.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "engine/child.h"
+#include "monitor/monitor_priv.h"
+#include "source/cputime.h"
+
+#define TICK	0.02
+#define COLLECT 0.2  /* seconds between two looks at processes that ended */
+#define SCAN	30.0 /* between two looks at all that run, where the kernel tells of new ones */
+#define LOOK	1.0  /* and where it does not */
+#define LAST	5.0  /* for receivers at the end */
+
+/* ---- what processes do ---- */
+
+static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
+{
+	return fsc_hooks_file(((struct fsc_monitor *)arg)->hooks, pid, path, err);
+}
+
+static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	int rc = fsc_ledger_began(m->ledger, pid, err);
+
+	return rc ? rc : fsc_hooks_judge(m->hooks, pid, wanted, err);
+}
+
+static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	bool wanted = fsc_processes_wanted(m->processes, pid);
+	int rc = fsc_hooks_gone(m->hooks, pid, wanted, err);
+
+	return rc || !wanted ? rc : fsc_ledger_ended(m->ledger, pid, err);
+}
+
+static struct fsc_processes_to told(struct fsc_monitor *m)
+{
+	return (struct fsc_processes_to){
+	    .arg = m, .file = on_file, .judged = on_judged, .gone = on_gone};
+}
+
+static int met(pid_t pid, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	const struct fsc_processes_to to = told(m);
+
+	return fsc_processes_met(m->processes, pid, &to, err);
+}
+
+/* Everything that runs, and the libraries that whatever starts later may use. */
+static int look_around(struct fsc_monitor *m, struct fsc_err *err)
+{
+	const struct fsc_processes_to to = told(m);
+	int rc = fsc_hooks_libraries(m->hooks, err);
+
+	if (!rc)
+		rc = fsc_processes_scan(m->processes, &to, err);
+	return rc ? rc : fsc_hooks_attach(m->hooks, err);
+}
+
+/* ---- calls ---- */
+
+/* Warnings have a budget that fills up again with time. */
+static bool may_warn(struct fsc_monitor *m)
+{
+	uint64_t now = fsc_clock_mono();
+	double most = m->config->warnings_per_s;
+
+	m->warn_budget += (double)(now - m->warn_ns) / 1e9 * most;
+	m->warn_ns = now;
+	if (m->warn_budget > most)
+		m->warn_budget = most;
+	if (m->warn_budget < 1) {
+		m->unwarned++;
+		return false;
+	}
+	m->warn_budget -= 1;
+	return true;
+}
+
+static void warn_slow(struct fsc_monitor *m, const struct fsc_noted_call *c)
+{
+	const struct fsc_call *call = c->call;
+	struct fsc_buf b = {0};
+
+	if (!may_warn(m))
+		return;
+	if (m->unwarned)
+		fsc_log(FSC_LOG_WARN, "%llu more slow calls were not mentioned",
+			(unsigned long long)m->unwarned);
+	m->unwarned = 0;
+	fsc_buf_printf(&b, "%s took ", call->func->name);
+	fsc_fmt_ns(&b, (double)call->duration_ns);
+	fsc_buf_printf(&b, " in %s, process %u, thread %u; %s", call->comm, call->pid, call->tid,
+		       "slow from ");
+	fsc_fmt_ns(&b, c->threshold_ns);
+	if (c->error)
+		fsc_buf_printf(&b, "; it returned %s", c->error);
+	if (!fsc_buf_failed(&b))
+		fsc_log(FSC_LOG_WARN, "%s", fsc_buf_str(&b));
+	fsc_buf_release(&b);
+}
+
+static int on_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	const struct fsc_snoop_func *entry = fsc_hooks_entry(m->hooks, func);
+	const char *type = c->slow ? "slow" : "call";
+	const struct fsc_noted_call *noted = NULL;
+	struct fsc_call call = *c;
+	size_t n;
+	int rc = 0;
+
+	/* It may have been sent before the process was found not to be meant. */
+	if (!fsc_processes_all(m->processes) && !fsc_processes_wanted(m->processes, (pid_t)c->pid))
+		return 0;
+	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
+	call.cookie = func + 1;
+	if (c->slow)
+		rc = fsc_slow_add(m->slow, &call, func, entry ? entry->slow_ns : 0,
+				  fsc_hooks_error(m->hooks, func, c->ret), &noted, err);
+	if (rc)
+		return rc;
+	if (noted)
+		warn_slow(m, noted);
+	if (m->control && fsc_control_wants(m->control, type)) {
+		struct fsc_sink sink = {0};
+
+		fsc_buf_clear(&m->line);
+		fsc_json_call(&sink, &call, &m->line);
+		if (!fsc_buf_failed(&m->line))
+			fsc_control_call(m->control, type, &call, &m->line);
+	}
+	return 0;
+}
+
+/* ---- reports ---- */
+
+int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err)
+{
+	uint64_t cpu = fsc_cputime_machine();
+
+	return fsc_hooks_summary(m->hooks, cpu > m->cpu_start ? cpu - m->cpu_start : 0, true,
+				 (double)(fsc_clock_mono() - m->start_ns) / 1e9, ret, err);
+}
+
+/* Resident memory, as /proc has it. */
+static uint64_t own_memory(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (f && fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static double own_cpu_s(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_SELF, &u);
+	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static int view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	struct fsc_snapshot *s = &ret->snapshot;
+	int rc = fsc_ledger_view(m->ledger, apart, cap, ret, err);
+
+	if (rc)
+		return rc;
+	rc = fsc_monitor_books(m, &ret->books, err);
+	if (rc) {
+		fsc_ledger_view_release(ret);
+		return rc;
+	}
+	s->labels = m->config->labels.data;
+	s->n_labels = m->config->labels.n;
+	s->functions = ret->books.attached;
+	s->refused = ret->books.n_refused;
+	s->reloads = m->reloads;
+	s->failed_reloads = m->failed_reloads;
+	s->config_ok = m->config_ok;
+	s->own_cpu_s = own_cpu_s();
+	s->own_memory = own_memory();
+	if (m->forward)
+		s->receivers = fsc_forward_receivers(m->forward, &s->n_receivers);
+	return 0;
+}
+
+static int report(struct fsc_monitor *m, bool whole, struct fsc_err *err)
+{
+	const struct fsc_snoop_report *r = &m->config->report;
+	int rc = fsc_ledger_report(m->ledger, m->opts->sink, r->by_process, whole, r->top, err);
+
+	return rc;
+}
+
+/* ---- another configuration ---- */
+
+static bool same_list(const struct fsc_vec *a, const struct fsc_vec *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(*FSC_AT(char *, a, i), *FSC_AT(char *, b, i)))
+			return false;
+	return true;
+}
+
+static bool same_targets(const struct fsc_snoop_targets *a, const struct fsc_snoop_targets *b)
+{
+	return a->pids.n == b->pids.n &&
+	       (!a->pids.n || !memcmp(a->pids.data, b->pids.data, a->pids.n * sizeof(pid_t))) &&
+	       same_list(&a->names, &b->names) && same_list(&a->cgroups, &b->cgroups) &&
+	       same_list(&a->command, &b->command);
+}
+
+/* anew: other processes are meant. */
+static int refresh(struct fsc_monitor *m, bool anew, struct fsc_err *err)
+{
+	int rc = fsc_hooks_reload(m->hooks, m->config, anew, err);
+
+	if (!rc) {
+		fsc_processes_retell(m->processes);
+		rc = look_around(m, err);
+	}
+	return rc;
+}
+
+/* A command is started once. One that was given on the command line is not in the file. */
+static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
+			struct fsc_err *err)
+{
+	const struct fsc_vec *have = &m->config->targets.command;
+	struct fsc_vec *words = &fresh->targets.command;
+
+	if (!words->n && have->n)
+		return fsc_snoop_config_command(fresh, have->data, have->n, err);
+	if (!same_list(words, have))
+		fsc_log(FSC_LOG_WARN, "%s: another command is not started while the monitor runs",
+			fresh->path);
+	return 0;
+}
+
+int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err)
+{
+	return refresh(m, false, err);
+}
+
+/* Takes a configuration over; everything that can fail because of it comes first. */
+static int adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
+{
+	struct fsc_snoop_config *old = m->config;
+	bool anew;
+	int rc;
+
+	/* The command that was started stays the one that is meant. */
+	rc = keep_command(m, fresh, err);
+	if (rc)
+		return rc;
+	anew = !same_targets(&old->targets, &fresh->targets);
+	rc = m->forward ? fsc_forward_reload(m->forward, fresh, err) : 0;
+	if (rc)
+		return rc;
+	m->config = fresh;
+	fsc_processes_retarget(m->processes, &fresh->targets);
+	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
+	rc = refresh(m, anew, err);
+	fsc_snoop_config_release(old);
+	free(old);
+	return rc;
+}
+
+/* What the file looked like when it was read. */
+static void note_file(struct fsc_monitor *m)
+{
+	if (stat(m->opts->path, &m->file))
+		memset(&m->file, 0, sizeof(m->file));
+}
+
+int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
+{
+	struct fsc_snoop_config *fresh;
+	int rc;
+
+	if (!m->opts->path)
+		return fsc_err_set(
+		    err, ENOENT, "the monitor was started without a file that could be read again");
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return fsc_err_nomem(err);
+	note_file(m);
+	rc = fsc_snoop_config_read(m->opts->path, fresh, err);
+	if (!rc)
+		rc = adopt(m, fresh, err);
+	if (!rc) {
+		m->reloads++;
+		m->config_ok = true;
+		return 0;
+	}
+	m->failed_reloads++;
+	m->config_ok = false;
+	if (m->config != fresh) {
+		fsc_snoop_config_release(fresh);
+		free(fresh);
+	}
+	return rc;
+}
+
+/* From a signal or a change of the file: nobody waits for an answer. */
+static int reload_or_say(struct fsc_monitor *m)
+{
+	struct fsc_err why = {0};
+	int rc = fsc_monitor_reload(m, &why);
+
+	if (!rc)
+		fsc_log(FSC_LOG_NOTE, "read %s again", m->opts->path);
+	else
+		fsc_log(FSC_LOG_WARN, "%s%s%s; the configuration before it stays in force", why.msg,
+			why.hint[0] ? "; " : "", why.hint);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static bool file_changed(const struct fsc_monitor *m)
+{
+	struct stat st;
+
+	return !stat(m->opts->path, &st) &&
+	       (st.st_dev != m->file.st_dev || st.st_ino != m->file.st_ino ||
+		st.st_size != m->file.st_size || st.st_mtim.tv_sec != m->file.st_mtim.tv_sec ||
+		st.st_mtim.tv_nsec != m->file.st_mtim.tv_nsec);
+}
+
+/* ---- the loop ---- */
+
+static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+
+	(void)err;
+	if (n == SIGHUP)
+		return reload_or_say(m);
+	loop->stop = true;
+	return 0;
+}
+
+static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	char events[4096];
+
+	(void)loop, (void)n, (void)err;
+	while (read(m->inotify, events, sizeof(events)) > 0)
+		;
+	return file_changed(m) ? reload_or_say(m) : 0;
+}
+
+static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+
+	(void)n;
+	loop->stop = true;
+	m->child_ended = true;
+	return fsc_child_wait(&m->child, &m->child_status, &(uint64_t){0}, err);
+}
+
+static int on_time_up(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)n, (void)arg, (void)err;
+	loop->stop = true;
+	return 0;
+}
+
+static bool is_due(uint64_t *due_ns, double every_s)
+{
+	uint64_t now = fsc_clock_mono();
+
+	if (now < *due_ns || every_s <= 0)
+		return false;
+	*due_ns += (uint64_t)(every_s * 1e9);
+	if (*due_ns < now)
+		*due_ns = now + (uint64_t)(every_s * 1e9);
+	return true;
+}
+
+static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
+{
+	const struct fsc_processes_to to = told(m);
+	int rc = fsc_processes_read(m->processes, &to, err);
+
+	if (!rc)
+		rc = fsc_hooks_attach(m->hooks, err);
+	if (!rc)
+		rc = fsc_hooks_calls(m->hooks, last, on_call, m, err);
+	if (!rc && (last || is_due(&m->collect_ns, COLLECT)))
+		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, met, m, err);
+	return rc;
+}
+
+static double report_every(const struct fsc_monitor *m)
+{
+	return m->opts->every_s > 0 ? m->opts->every_s : m->config->report.every_s;
+}
+
+static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	int rc = take_in(m, false, err);
+
+	(void)loop, (void)n;
+	if (!rc && is_due(&m->scan_ns, fsc_processes_told(m->processes) ? SCAN : LOOK))
+		rc = look_around(m, err);
+	if (!rc && m->config->max_overhead > 0)
+		rc = fsc_monitor_budget(m, err);
+	if (!rc && is_due(&m->report_ns, report_every(m)))
+		rc = report(m, false, err);
+	if (!rc && m->forward)
+		rc = fsc_forward_tick(m->forward, err);
+	if (m->forward)
+		fsc_forward_serve(m->forward);
+	if (!rc && m->control)
+		rc = fsc_control_run(m->control, err);
+	return rc;
+}
+
+static int on_page(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop, (void)n, (void)err;
+	fsc_forward_serve(((struct fsc_monitor *)arg)->forward);
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
+{
+	char *slash, dir[4096];
+
+	if (!m->opts->path)
+		return 0;
+	snprintf(dir, sizeof(dir), "%s", m->opts->path);
+	slash = strrchr(dir, '/');
+	if (slash)
+		slash[slash == dir] = '\0';
+	note_file(m);
+	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (m->inotify < 0 || inotify_add_watch(m->inotify, slash ? dir : ".",
+						IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) < 0) {
+		fsc_log(FSC_LOG_WARN,
+			"changes of %s will not be noticed (%s); send SIGHUP after one",
+			m->opts->path, strerror(errno));
+		return 0;
+	}
+	return fsc_loop_watch_fd(&m->loop, m->inotify, on_directory, m, err);
+}
+
+static int open_control(struct fsc_monitor *m, struct fsc_err *err)
+{
+	char path[128];
+	int rc;
+
+	if (m->opts->no_control)
+		return 0;
+	rc = fsc_control_new(fsc_monitor_answer, m, &m->control, err);
+	if (!rc && !m->config->control)
+		rc = fsc_control_default(path, sizeof(path), err);
+	if (!rc)
+		rc = fsc_control_listen(m->control, m->config->control ? m->config->control : path,
+					err);
+	if (!rc && m->config->stream)
+		rc = fsc_control_listen(m->control, m->config->stream, err);
+	return rc;
+}
+
+static int start_command(struct fsc_monitor *m, struct fsc_err *err)
+{
+	const struct fsc_vec *words = &m->config->targets.command;
+	char **argv;
+	int rc;
+
+	if (!words->n)
+		return 0;
+	argv = calloc(words->n + 1, sizeof(*argv));
+	if (!argv)
+		return fsc_err_nomem(err);
+	memcpy(argv, words->data, words->n * sizeof(*argv));
+	rc = fsc_child_start(argv, m->opts->mask, &m->child, err);
+	free(argv);
+	if (!rc)
+		rc = fsc_loop_watch_fd(&m->loop, m->child.pidfd, on_child_end, m, err);
+	return rc ? rc : fsc_processes_command(m->processes, m->child.pid, err);
+}
+
+static int prepare(struct fsc_monitor *m, struct fsc_err *err)
+{
+	int rc = fsc_loop_init(&m->loop, err);
+
+	if (!rc)
+		rc = fsc_loop_signals(&m->loop, m->opts->ends, on_signal, m, err);
+	if (!rc)
+		rc = fsc_slow_new(m->config->keep_slowest, m->config->keep_latest, &m->slow, err);
+	if (!rc)
+		rc = fsc_processes_new(&m->config->targets, &m->processes, err);
+	if (!rc)
+		rc = fsc_hooks_new(m->config, m->processes, &m->hooks, err);
+	if (!rc)
+		rc = fsc_ledger_new(m->hooks, m->processes, m->slow, &m->ledger, err);
+	if (!rc)
+		rc = open_control(m, err);
+	if (!rc)
+		rc = fsc_forward_new(m->config, m->slow, view, m, &m->forward, err);
+	if (!rc)
+		rc = watch_file(m, err);
+	if (!rc)
+		rc = start_command(m, err);
+	return rc ? rc : look_around(m, err);
+}
+
+static void say_missing(const struct fsc_snoop_func *f, void *arg)
+{
+	struct fsc_buf *b = arg;
+
+	fsc_buf_printf(b, "%s%s", b->n ? ", " : "", f->name);
+}
+
+/* What is watched, and what was not found yet. */
+static void tell_ready(const struct fsc_monitor *m)
+{
+	struct fsc_buf missing = {0};
+	size_t n;
+
+	fsc_hooks_funcs(m->hooks, &n);
+	fsc_hooks_missing(m->hooks, say_missing, &missing);
+	fsc_log(FSC_LOG_NOTE, "watching %zu function%s of %s", n, n == 1 ? "" : "s",
+		m->config->path);
+	if (missing.n > 200)
+		strcpy(missing.s + 197, "...");
+	if (missing.n)
+		fsc_log(FSC_LOG_NOTE, "in no file so far, and looked for in those that appear: %s",
+			fsc_buf_str(&missing));
+	fsc_buf_release(&missing);
+	if (m->opts->ready_fd && write((int)m->opts->ready_fd, "armed\n", 6) == 6)
+		close((int)m->opts->ready_fd);
+}
+
+static int run(struct fsc_monitor *m, struct fsc_err *err)
+{
+	uint64_t now = fsc_clock_mono();
+	int rc = fsc_loop_timer(&m->loop, TICK, true, on_tick, m, err);
+
+	m->start_ns = m->warn_ns = now;
+	m->cpu_start = fsc_cputime_machine();
+	m->warn_budget = m->config->warnings_per_s;
+	m->collect_ns = now;
+	m->scan_ns = now + (uint64_t)(SCAN * 1e9);
+	m->report_ns = now + (uint64_t)(report_every(m) * 1e9);
+	if (!rc && fsc_forward_fd(m->forward) >= 0)
+		rc = fsc_loop_watch_fd(&m->loop, fsc_forward_fd(m->forward), on_page, m, err);
+	if (!rc && m->opts->duration_s > 0)
+		rc = fsc_loop_timer(&m->loop, m->opts->duration_s, false, on_time_up, m, err);
+	if (!rc && m->child.pid)
+		rc = fsc_child_release(&m->child, err);
+	if (rc)
+		return rc;
+	tell_ready(m);
+	return fsc_loop_run(&m->loop, err);
+}
+
+/* The probes come off first: what is reported then is final. */
+static int end(struct fsc_monitor *m, struct fsc_err *err)
+{
+	struct fsc_summary books;
+	int rc = take_in(m, false, err);
+
+	fsc_hooks_detach(m->hooks);
+	if (!rc)
+		rc = take_in(m, true, err);
+	if (!rc)
+		rc = report(m, true, err);
+	if (!rc)
+		rc = fsc_monitor_books(m, &books, err);
+	if (!rc)
+		rc = fsc_sink_summary(m->opts->sink, &books, err);
+	fsc_forward_stop(m->forward, LAST);
+	fsc_monitor_tell_end(m);
+	return rc;
+}
+
+static void release(struct fsc_monitor *m)
+{
+	fsc_forward_free(m->forward);
+	fsc_control_free(m->control);
+	fsc_ledger_free(m->ledger);
+	fsc_hooks_free(m->hooks);
+	fsc_processes_free(m->processes);
+	fsc_slow_free(m->slow);
+	fsc_child_drop(&m->child);
+	fsc_loop_release(&m->loop);
+	if (m->inotify >= 0)
+		close(m->inotify);
+	fsc_buf_release(&m->line);
+	fsc_snoop_config_release(m->config);
+	free(m->config);
+}
+
+int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_opts *opts,
+		    struct fsc_err *err)
+{
+	struct fsc_monitor m = {.opts = opts,
+				.config = config,
+				.child = {.pidfd = -1},
+				.loop = {.epoll = -1},
+				.inotify = -1,
+				.config_ok = true};
+	int rc = prepare(&m, err);
+
+	if (!rc)
+		rc = run(&m, err);
+	if (!rc)
+		rc = end(&m, err);
+	release(&m);
+	return rc;
+}

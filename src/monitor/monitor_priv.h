@@ -1,0 +1,57 @@
+/* What the files of the monitor share. */
+#ifndef FSC_MONITOR_MONITOR_PRIV_H
+#define FSC_MONITOR_MONITOR_PRIV_H
+
+#include <sys/stat.h>
+
+#include "base/fmt.h"
+#include "base/loop.h"
+#include "engine/child.h"
+#include "monitor/control.h"
+#include "monitor/forward.h"
+#include "monitor/hooks.h"
+#include "monitor/ledger.h"
+#include "monitor/monitor.h"
+#include "monitor/processes.h"
+#include "monitor/slow.h"
+
+struct fsc_monitor {
+	const struct fsc_monitor_opts *opts;
+	struct fsc_snoop_config *config; /* in force; owned */
+	struct fsc_loop loop;
+	struct fsc_processes *processes;
+	struct fsc_hooks *hooks;
+	struct fsc_slow *slow;
+	struct fsc_ledger *ledger;
+	struct fsc_control *control; /* NULL: none */
+	struct fsc_forward *forward;
+	struct fsc_child child;
+	bool child_ended;
+	int child_status;
+	int inotify;
+	struct stat file; /* the configuration, as it was read */
+	bool config_ok;
+	uint64_t reloads, failed_reloads;
+	uint64_t start_ns, cpu_start;
+	uint64_t collect_ns, scan_ns, report_ns, budget_ns; /* when they are due */
+	double warn_budget;				    /* lines that may be written */
+	uint64_t warn_ns, unwarned;
+	uint64_t budget_seen, budget_cpu; /* at the last look */
+	struct fsc_buf line;		  /* of an event */
+};
+
+/* Reads the file again. */
+int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
+/* Functions were added to the configuration in force, or taken out. */
+int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err);
+int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
+
+/* requests.c: fsc_control_fn. */
+int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
+		       struct fsc_err *err);
+/* overhead.c: keeps within the budget. */
+int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err);
+/* What is to be said at the end: losses outside the books, how the command ended. */
+void fsc_monitor_tell_end(const struct fsc_monitor *m);
+
+#endif

@@ -1,0 +1,82 @@
+/* The budget: what the probes cost is watched, and the dearest functions are let go until it is
+ * kept. And what is to be said at the end. */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "monitor/monitor_priv.h"
+#include "source/cputime.h"
+
+#define LOOK_S 1.0
+
+/* Over the last second: the part of the machine's CPU time, in percent, that went into hits. */
+int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
+{
+	double most = m->config->max_overhead, share;
+	uint64_t now = fsc_clock_mono(), cpu;
+	struct fsc_hooks_cost cost;
+
+	if (now < m->budget_ns)
+		return 0;
+	m->budget_ns = now + (uint64_t)(LOOK_S * 1e9);
+	cpu = fsc_cputime_machine();
+	fsc_hooks_cost(m->hooks, &cost);
+	if (!m->budget_cpu || cpu <= m->budget_cpu) {
+		m->budget_cpu = cpu;
+		return 0;
+	}
+	share = 100 * cost.ns / (double)(cpu - m->budget_cpu);
+	m->budget_cpu = cpu;
+	if (share <= most || !cost.dearest_ns)
+		return 0;
+	fsc_log(FSC_LOG_WARN,
+		"%s is not watched any more: probes took %.1f%% of the machine's CPU time, and "
+		"max_overhead is %g%%; reading the configuration again puts it back",
+		cost.dearest, share, most);
+	return fsc_hooks_let_go(m->hooks, &cost, err);
+}
+
+static void tell_child(const struct fsc_monitor *m)
+{
+	const char *name = *FSC_AT(char *, &m->config->targets.command, 0);
+
+	if (!m->child_ended)
+		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", m->child.pid);
+	else if (WIFSIGNALED(m->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", name,
+			WTERMSIG(m->child_status), strsignal(WTERMSIG(m->child_status)));
+	else if (WEXITSTATUS(m->child_status))
+		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", name,
+			WEXITSTATUS(m->child_status));
+}
+
+void fsc_monitor_tell_end(const struct fsc_monitor *m)
+{
+	uint64_t dropped = m->control ? fsc_control_dropped(m->control) : 0;
+	const struct fsc_receiver_state *r;
+	size_t n;
+
+	if (m->child.pid)
+		tell_child(m);
+	if (m->unwarned)
+		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not mentioned",
+			(unsigned long long)m->unwarned);
+	if (dropped)
+		fsc_log(FSC_LOG_WARN, "%llu events were dropped, whose readers were too slow",
+			(unsigned long long)dropped);
+	if (fsc_forward_missed(m->forward))
+		fsc_log(FSC_LOG_WARN, "%llu slow calls were counted but not sent on one by one",
+			(unsigned long long)fsc_forward_missed(m->forward));
+	r = fsc_forward_receivers(m->forward, &n);
+	for (size_t i = 0; i < n; i++)
+		fsc_log(r[i].dropped_full || r[i].dropped_refused || r[i].rejected ? FSC_LOG_WARN
+										   : FSC_LOG_NOTE,
+			"%s: %llu messages sent, %llu dropped for want of room, %llu refused, %llu "
+			"records rejected, %llu still to be sent",
+			r[i].name, (unsigned long long)r[i].sent,
+			(unsigned long long)r[i].dropped_full,
+			(unsigned long long)r[i].dropped_refused, (unsigned long long)r[i].rejected,
+			(unsigned long long)r[i].queued);
+}

@@ -1,0 +1,477 @@
+/* The table of processes: fed by the kernel's records of what they do, and by /proc. */
+#include "monitor/processes.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "engine/mmaps.h"
+#include "sym/libs.h"
+
+enum { MOST_SEEN = 65536 }; /* files that were told of, before all are told of again */
+
+struct process {
+	pid_t pid;
+	bool judged, wanted;
+	bool of_command; /* the command, or one of its descendants */
+	bool ended;	 /* its leader is; others of its threads may still run */
+	char comm[FSC_COMM_LEN + 1];
+	char *program; /* base name; NULL: not known */
+};
+
+struct fsc_processes {
+	const struct fsc_snoop_targets *targets;
+	struct fsc_mmaps *mmaps; /* NULL: only /proc */
+	struct fsc_vec all;	 /* struct process */
+	struct fsc_map seen;	 /* files that were told of */
+	pid_t command;
+};
+
+/* What a reading needs at hand. */
+struct reading {
+	struct fsc_processes *p;
+	const struct fsc_processes_to *to;
+};
+
+int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_processes **ret,
+		      struct fsc_err *err)
+{
+	struct fsc_processes *p = calloc(1, sizeof(*p));
+	struct fsc_err why = {0};
+
+	if (!p)
+		return fsc_err_nomem(err);
+	p->targets = targets;
+	p->all = FSC_VEC_INIT(struct process);
+	if (fsc_mmaps_open(&p->mmaps, &why))
+		fsc_log(FSC_LOG_WARN,
+			"%s: processes and libraries that appear later are found within seconds "
+			"instead of at once",
+			why.msg);
+	*ret = p;
+	return 0;
+}
+
+void fsc_processes_free(struct fsc_processes *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; i < p->all.n; i++)
+		free(FSC_AT(struct process, &p->all, i)->program);
+	fsc_vec_release(&p->all);
+	fsc_map_release(&p->seen);
+	fsc_mmaps_free(p->mmaps);
+	free(p);
+}
+
+void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targets *targets)
+{
+	p->targets = targets;
+	for (size_t i = 0; i < p->all.n; i++)
+		FSC_AT(struct process, &p->all, i)->judged = false;
+	fsc_processes_retell(p);
+}
+
+void fsc_processes_retell(struct fsc_processes *p)
+{
+	fsc_map_release(&p->seen);
+	p->seen = (struct fsc_map){0};
+}
+
+bool fsc_processes_told(const struct fsc_processes *p)
+{
+	return p->mmaps;
+}
+
+bool fsc_processes_all(const struct fsc_processes *p)
+{
+	const struct fsc_snoop_targets *t = p->targets;
+
+	return !t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n;
+}
+
+/* ---- the table ---- */
+
+static struct process *find(const struct fsc_processes *p, pid_t pid)
+{
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct process *x = FSC_AT(struct process, &p->all, i);
+
+		if (x->pid == pid)
+			return x;
+	}
+	return NULL;
+}
+
+static void read_comm(struct process *x)
+{
+	FSC_AUTO(fsc_closep) int fd = -1;
+	char path[64];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", x->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? 0 : read(fd, x->comm, sizeof(x->comm) - 1);
+	if (n > 0)
+		x->comm[x->comm[n - 1] == '\n' ? n - 1 : n] = '\0';
+}
+
+static void set_program(struct process *x, const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	free(x->program);
+	x->program = strdup(base ? base + 1 : path);
+}
+
+static void read_program(struct process *x)
+{
+	char path[64], to[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", x->pid);
+	n = readlink(path, to, sizeof(to) - 1);
+	if (n <= 0)
+		return;
+	to[n] = '\0';
+	set_program(x, to);
+}
+
+static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
+{
+	struct process *x = find(p, pid);
+
+	if (x)
+		return x;
+	x = fsc_vec_push(&p->all);
+	if (!x) {
+		fsc_err_nomem(err);
+		return NULL;
+	}
+	*x = (struct process){.pid = pid};
+	return x;
+}
+
+/* ---- verdicts ---- */
+
+/* A path below the root of cgroups, or the id of a container, which is part of such a path. */
+static bool in_cgroup(pid_t pid, const char *wanted)
+{
+	char path[64], line[4096];
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
+	size_t n = strlen(wanted);
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *at = strchr(line, '/');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!at)
+			continue;
+		if (wanted[0] != '/' && strstr(at, wanted))
+			return true;
+		if (!strncmp(at, wanted, n) && (!at[n] || at[n] == '/' || wanted[n - 1] == '/'))
+			return true;
+	}
+	return false;
+}
+
+static bool is_target(const struct fsc_processes *p, const struct process *x)
+{
+	const struct fsc_snoop_targets *t = p->targets;
+
+	if (fsc_processes_all(p) || (t->command.n && x->of_command))
+		return true;
+	for (size_t i = 0; i < t->pids.n; i++)
+		if (*FSC_AT(pid_t, &t->pids, i) == x->pid)
+			return true;
+	for (size_t i = 0; i < t->names.n; i++) {
+		const char *name = *FSC_AT(char *, &t->names, i);
+
+		if (!fnmatch(name, x->comm, 0) || (x->program && !fnmatch(name, x->program, 0)))
+			return true;
+	}
+	for (size_t i = 0; i < t->cgroups.n; i++)
+		if (in_cgroup(x->pid, *FSC_AT(char *, &t->cgroups, i)))
+			return true;
+	return false;
+}
+
+static int judge(const struct reading *r, struct process *x, struct fsc_err *err)
+{
+	bool wanted;
+
+	if (!x->comm[0])
+		read_comm(x);
+	if (!x->program)
+		read_program(x);
+	wanted = is_target(r->p, x);
+	if (x->judged && wanted == x->wanted)
+		return 0;
+	x->judged = true;
+	x->wanted = wanted;
+	return r->to->judged(r->to->arg, x->pid, wanted, err);
+}
+
+/* ---- what processes map ---- */
+
+static int tell_file(const struct reading *r, pid_t pid, const void *key, size_t n,
+		     const char *path, struct fsc_err *err)
+{
+	bool is_new;
+
+	if (r->p->seen.n >= MOST_SEEN) {
+		fsc_map_release(&r->p->seen);
+		r->p->seen = (struct fsc_map){0};
+	}
+	if (!fsc_map_put(&r->p->seen, key, n, &is_new))
+		return fsc_err_nomem(err);
+	return is_new ? r->to->file(r->to->arg, pid, path, err) : 0;
+}
+
+static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
+		   ino_t ino, const char *path, struct fsc_err *err)
+{
+	const struct reading *r = arg;
+	struct process *x;
+	struct {
+		uint64_t dev, ino;
+	} key = {dev, ino};
+
+	(void)start, (void)len, (void)offset;
+	if (path[0] != '/' || !ino)
+		return 0;
+	x = find_or_add(r->p, pid, err);
+	if (!x)
+		return -ENOMEM;
+	if (!x->program)
+		set_program(x, path);
+	/* By now its name and program are known, if it has just begun. */
+	if (!x->judged) {
+		int rc = judge(r, x, err);
+
+		if (rc)
+			return rc;
+	}
+	return x->wanted ? tell_file(r, pid, &key, sizeof(key), path, err) : 0;
+}
+
+static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
+{
+	const struct reading *r = arg;
+	const struct process *from = find(r->p, parent);
+	struct process was = from ? *from : (struct process){0}, *x;
+
+	x = find_or_add(r->p, child, err);
+	if (!x)
+		return -ENOMEM;
+	/* Met, or found in /proc, before the kernel told of it. */
+	if ((x->judged || x->of_command) && !x->ended)
+		return 0;
+	/* The number of one that ended. */
+	if (x->judged && r->to->gone(r->to->arg, child, err))
+		return -ENOMEM;
+	free(x->program);
+	*x = (struct process){.pid = child, .of_command = was.of_command};
+	memcpy(x->comm, was.comm, sizeof(x->comm));
+	x->program = was.program ? strdup(was.program) : NULL;
+	if (!was.pid)
+		return 0; /* judged when it is met */
+	return judge(r, x, err);
+}
+
+static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
+{
+	const struct reading *r = arg;
+	struct process *x = find_or_add(r->p, pid, err);
+
+	if (!x)
+		return -ENOMEM;
+	snprintf(x->comm, sizeof(x->comm), "%s", comm);
+	free(x->program);
+	x->program = NULL;		    /* the first file it maps, which comes next */
+	x->judged = x->judged && x->wanted; /* what was not wanted may be now */
+	return 0;
+}
+
+static void on_exit_of(void *arg, pid_t pid)
+{
+	const struct reading *r = arg;
+	struct process *x = find(r->p, pid);
+
+	if (x)
+		x->ended = true;
+}
+
+/* Those whose last thread is gone leave the table. */
+static int sweep(const struct reading *r, bool all, struct fsc_err *err)
+{
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < r->p->all.n; i++) {
+		struct process *x = FSC_AT(struct process, &r->p->all, i);
+		bool gone = (x->ended || all) && kill(x->pid, 0) && errno == ESRCH;
+
+		if (gone && !rc) {
+			rc = r->to->gone(r->to->arg, x->pid, err);
+			free(x->program);
+			continue;
+		}
+		*FSC_AT(struct process, &r->p->all, kept++) = *x;
+	}
+	r->p->all.n = kept;
+	return rc;
+}
+
+int fsc_processes_read(struct fsc_processes *p, const struct fsc_processes_to *to,
+		       struct fsc_err *err)
+{
+	struct reading r = {p, to};
+	const struct fsc_mmaps_to told = {
+	    .arg = &r, .mmap = on_mmap, .fork = on_fork, .exec = on_exec, .exit = on_exit_of};
+	int rc = p->mmaps ? fsc_mmaps_read(p->mmaps, &told, err) : 0;
+
+	return rc ? rc : sweep(&r, false, err);
+}
+
+/* ---- what runs ---- */
+
+static int scan_one(const struct reading *r, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct process *x = find_or_add(r->p, pid, err);
+	int rc = x ? judge(r, x, err) : -ENOMEM;
+
+	if (rc || !x->wanted)
+		return rc;
+	/* A process that is gone, or that we may not look at, has no files. */
+	fsc_libs_mapped(pid, &files, NULL);
+	for (size_t i = 0; !rc && i < files.n; i++) {
+		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
+
+		rc = tell_file(r, pid, f->path, strlen(f->path), f->name, err);
+	}
+	fsc_libs_release(&files);
+	return rc;
+}
+
+int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
+		       struct fsc_err *err)
+{
+	struct reading r = {p, to};
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+	int rc = 0;
+
+	if (!d)
+		return fsc_err_sys(err, errno, "cannot list the processes in /proc");
+	while (!rc && (e = readdir(d)))
+		if (isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid())
+			rc = scan_one(&r, (pid_t)atoi(e->d_name), err);
+	closedir(d);
+	return rc ? rc : sweep(&r, true, err);
+}
+
+/* ---- questions ---- */
+
+int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
+{
+	struct process *x = find_or_add(p, pid, err);
+
+	if (!x)
+		return -ENOMEM;
+	p->command = pid;
+	x->of_command = true;
+	return 0;
+}
+
+/* Descends from the command, as far as /proc still shows it. */
+static bool descends(pid_t pid, pid_t from)
+{
+	for (int i = 0; i < 64 && pid > 1; i++) {
+		char path[64], text[512], *at;
+		FSC_AUTO(fsc_closep) int fd = -1;
+		ssize_t n;
+
+		if (pid == from)
+			return true;
+		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		text[n > 0 ? n : 0] = '\0';
+		at = strrchr(text, ')');
+		if (!at || sscanf(at + 1, " %*c %d", &pid) != 1)
+			return false;
+	}
+	return false;
+}
+
+int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
+		      struct fsc_err *err)
+{
+	struct reading r = {p, to};
+	struct process *x = find_or_add(p, pid, err);
+
+	if (!x)
+		return -ENOMEM;
+	if (x->judged)
+		return 0;
+	if (p->command && !x->of_command)
+		x->of_command = descends(pid, p->command);
+	/* The kernel may have had no room to tell that it is gone. */
+	x->ended = x->ended || !p->mmaps || (kill(pid, 0) && errno == ESRCH);
+	return judge(&r, x, err);
+}
+
+bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = find(p, pid);
+
+	return x && x->judged && x->wanted;
+}
+
+const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = find(p, pid);
+
+	return x ? x->comm : "";
+}
+
+size_t fsc_processes_count(const struct fsc_processes *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		const struct process *x = FSC_AT(struct process, &p->all, i);
+
+		n += x->judged && x->wanted;
+	}
+	return n;
+}
+
+int fsc_processes_each(const struct fsc_processes *p,
+		       int (*fn)(pid_t pid, bool wanted, void *arg, struct fsc_err *err), void *arg,
+		       struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < p->all.n; i++) {
+		const struct process *x = FSC_AT(struct process, &p->all, i);
+
+		if (x->judged)
+			rc = fn(x->pid, x->wanted, arg, err);
+	}
+	return rc;
+}

@@ -1,0 +1,251 @@
+/* What a monitor is asked over its socket, one function each. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "monitor/monitor_priv.h"
+
+static const char *text_of(const json_t *request, const char *key)
+{
+	return json_string_value(json_object_get(request, key));
+}
+
+static void put_text(struct fsc_buf *b, const char *key, const char *value)
+{
+	fsc_buf_printf(b, ",\"%s\":", key);
+	fsc_fmt_json(b, value);
+}
+
+/* ---- questions ---- */
+
+static void put_missing(const struct fsc_snoop_func *f, void *arg)
+{
+	struct fsc_buf *b = arg;
+
+	fsc_buf_puts(b, "{\"type\":\"missing\"");
+	put_text(b, "group", f->group);
+	put_text(b, "function", f->name);
+	put_text(b, "symbol", f->symbol);
+	fsc_buf_puts(b, "}\n");
+}
+
+static int list(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		struct fsc_err *err)
+{
+	size_t n;
+	const struct fsc_func *funcs = fsc_hooks_funcs(m->hooks, &n);
+
+	(void)request, (void)err;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct fsc_snoop_func *e = fsc_hooks_entry(m->hooks, i);
+
+		if (!e)
+			continue;
+		fsc_buf_puts(b, "{\"type\":\"function\"");
+		fsc_json_function(&funcs[i], b);
+		fsc_buf_printf(b, ",\"cookie\":%u,\"places\":%zu,\"slow_ns\":%.0f,\"sample\":%u}\n",
+			       i + 1, fsc_hooks_places(m->hooks, i), e->slow_ns, e->sample);
+	}
+	fsc_hooks_missing(m->hooks, put_missing, b);
+	return 0;
+}
+
+static int put_slow(struct fsc_monitor *m, struct fsc_sink *sink, struct fsc_buf *b,
+		    struct fsc_err *err)
+{
+	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
+	size_t n;
+	int rc = fsc_slow_list(m->slow, fsc_hooks_funcs(m->hooks, &n), -1, &slow, err);
+
+	for (size_t i = 0; !rc && i < slow.n; i++)
+		fsc_json_call(sink, (*FSC_AT(const struct fsc_noted_call *, &slow, i))->call, b);
+	fsc_vec_release(&slow);
+	return rc;
+}
+
+static int stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		 struct fsc_err *err)
+{
+	bool apart = json_is_true(json_object_get(request, "by_process"));
+	struct fsc_sink sink = {.timestamps = true};
+	struct fsc_tally total;
+	struct fsc_summary books;
+	int rc = fsc_ledger_total(m->ledger, apart, &total, err);
+
+	if (rc)
+		return rc;
+	fsc_json_report(&sink,
+			&(struct fsc_report){.calls = &total.calls,
+					     .errors = total.errors.data,
+					     .n_errors = total.errors.n,
+					     .processes = fsc_processes_count(m->processes),
+					     .whole = true},
+			b);
+	fsc_tally_release(&total);
+	if (json_is_true(json_object_get(request, "slow")))
+		rc = put_slow(m, &sink, b, err);
+	if (!rc)
+		rc = fsc_monitor_books(m, &books, err);
+	if (!rc)
+		fsc_sink_json.summary(&sink, &books, b);
+	return rc;
+}
+
+static int status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		  struct fsc_err *err)
+{
+	(void)request, (void)err;
+	fsc_buf_printf(b, "{\"type\":\"status\",\"pid\":%d", getpid());
+	put_text(b, "config", m->config->path);
+	fsc_buf_printf(b,
+		       ",\"config_ok\":%s,\"reloads\":%llu,\"failed_reloads\":%llu,"
+		       "\"processes\":%zu,\"slow_calls\":%llu,\"clients\":%zu,\"dropped\":%llu}\n",
+		       m->config_ok ? "true" : "false", (unsigned long long)m->reloads,
+		       (unsigned long long)m->failed_reloads, fsc_processes_count(m->processes),
+		       (unsigned long long)fsc_slow_count(m->slow), fsc_control_clients(m->control),
+		       (unsigned long long)fsc_control_dropped(m->control));
+	return 0;
+}
+
+/* ---- changes ---- */
+
+static struct fsc_snoop_func *find(struct fsc_snoop_config *c, const char *group, const char *name,
+				   size_t *ret)
+{
+	for (size_t i = 0; i < c->funcs.n; i++) {
+		struct fsc_snoop_func *f = FSC_AT(struct fsc_snoop_func, &c->funcs, i);
+
+		if (strcmp(f->group, group) || strcmp(f->name, name))
+			continue;
+		*ret = i;
+		return f;
+	}
+	return NULL;
+}
+
+static int take_out(struct fsc_monitor *m, const char *group, const char *name, struct fsc_err *err)
+{
+	struct fsc_nearest near = {.wanted = name};
+	struct fsc_snoop_config *c = m->config;
+	char text[540];
+	size_t at;
+
+	if (find(c, group, name, &at)) {
+		fsc_snoop_config_remove(c, at);
+		return 0;
+	}
+	for (size_t i = 0; i < c->funcs.n; i++)
+		fsc_nearest_offer(&near, FSC_AT(struct fsc_snoop_func, &c->funcs, i)->name);
+	fsc_err_set(err, ENOENT, "no function '%s' of group '%s' is watched", name, group);
+	fsc_nearest_text(&near, text, sizeof(text));
+	return text[0] ? fsc_err_hint(err, "did you mean %s?", text) : -ENOENT;
+}
+
+static int names(const json_t *request, const char **group, const char **name, struct fsc_err *err)
+{
+	*group = text_of(request, "group");
+	*name = text_of(request, "name");
+	if (!*group)
+		*group = "custom";
+	return *name ? 0 : fsc_err_set(err, EINVAL, "the name of a function is missing");
+}
+
+static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, struct fsc_err *err)
+{
+	const char *group, *name, *symbol = text_of(request, "symbol");
+	const char *library = text_of(request, "library"), *slow = text_of(request, "slow");
+	struct fsc_snoop_func *f;
+	double slow_ns = 0;
+	size_t at;
+	int rc = names(request, &group, &name, err);
+
+	if (!rc && slow && !fsc_str_duration(slow, strlen(slow), &slow_ns))
+		rc = fsc_err_set(err, EINVAL,
+				 "slow takes a time with its unit, as in 10ms, not '%s'", slow);
+	if (!rc)
+		rc = fsc_snoop_config_add(m->config, group, name, symbol ? symbol : name, err);
+	f = rc ? NULL : find(m->config, group, name, &at);
+	if (f && slow)
+		f->slow_ns = slow_ns;
+	if (f && library) {
+		char **slot = fsc_vec_push(&f->libraries);
+
+		if (slot)
+			*slot = strdup(library);
+		if (!slot || !*slot)
+			rc = fsc_err_nomem(err);
+	}
+	if (!rc)
+		rc = fsc_monitor_refresh(m, err);
+	if (rc)
+		return rc;
+	fsc_buf_puts(b, "{\"type\":\"added\"");
+	put_text(b, "function", name);
+	fsc_buf_puts(b, "}\n");
+	return 0;
+}
+
+static int take_away(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		     struct fsc_err *err)
+{
+	const char *group, *name;
+	int rc = names(request, &group, &name, err);
+
+	if (!rc)
+		rc = take_out(m, group, name, err);
+	if (!rc)
+		rc = fsc_monitor_refresh(m, err);
+	if (rc)
+		return rc;
+	fsc_buf_puts(b, "{\"type\":\"removed\"");
+	put_text(b, "function", name);
+	fsc_buf_puts(b, "}\n");
+	return 0;
+}
+
+static int reload(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		  struct fsc_err *err)
+{
+	int rc = fsc_monitor_reload(m, err);
+
+	(void)request;
+	if (rc)
+		return rc;
+	fsc_buf_puts(b, "{\"type\":\"reloaded\"}\n");
+	return 0;
+}
+
+/* ---- the table ---- */
+
+static const struct {
+	const char *name;
+	int (*fn)(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		  struct fsc_err *err);
+	bool changes;
+} all[] = {{"list", list, false}, {"stats", stats, false},     {"status", status, false},
+	   {"add", add, true},	  {"remove", take_away, true}, {"reload", reload, true}};
+
+int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
+		       struct fsc_err *err)
+{
+	const char *what = text_of(request, "request");
+	struct fsc_nearest near = {.wanted = what};
+	char text[540];
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		fsc_nearest_offer(&near, all[i].name);
+		if (strcmp(all[i].name, what))
+			continue;
+		if (all[i].changes && !may_change)
+			return fsc_err_set(err, EPERM,
+					   "%s is not done for whoever comes by the network; use "
+					   "the control socket",
+					   what);
+		return all[i].fn(arg, request, b, err);
+	}
+	fsc_nearest_text(&near, text, sizeof(text));
+	return fsc_err_set(err, EINVAL, "'%s' is no request%s%s%s", what,
+			   text[0] ? "; did you mean " : "", text, text[0] ? "?" : "");
+}

@@ -1,0 +1,285 @@
+/* Each call is kept once, and counted by the lists that hold it. */
+#include "monitor/slow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+enum { RECENT = 1024 }; /* to be sent on */
+
+struct kept {
+	struct fsc_noted_call noted; /* first: fsc_slow_func() */
+	struct fsc_call call;
+	uint32_t func;
+	unsigned holders;
+	const char **frames; /* owned, with their text behind them */
+};
+
+/* Of one function. */
+struct of_func {
+	struct fsc_vec slowest; /* struct kept *, the quickest anywhere */
+	struct fsc_vec latest;	/* struct kept *, the oldest first */
+};
+
+struct fsc_slow {
+	unsigned most_slowest, most_latest;
+	struct fsc_vec funcs;  /* struct of_func */
+	struct fsc_vec recent; /* struct kept *, the oldest first */
+	uint64_t last_id;
+};
+
+int fsc_slow_new(unsigned slowest, unsigned latest, struct fsc_slow **ret, struct fsc_err *err)
+{
+	struct fsc_slow *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return fsc_err_nomem(err);
+	s->funcs = FSC_VEC_INIT(struct of_func);
+	s->recent = FSC_VEC_INIT(struct kept *);
+	fsc_slow_limit(s, slowest, latest);
+	*ret = s;
+	return 0;
+}
+
+static void let_go(struct kept *k)
+{
+	if (--k->holders)
+		return;
+	free(k->frames);
+	free(k);
+}
+
+static void release_list(struct fsc_vec *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		let_go(*FSC_AT(struct kept *, list, i));
+	fsc_vec_release(list);
+}
+
+void fsc_slow_free(struct fsc_slow *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->funcs.n; i++) {
+		release_list(&FSC_AT(struct of_func, &s->funcs, i)->slowest);
+		release_list(&FSC_AT(struct of_func, &s->funcs, i)->latest);
+	}
+	fsc_vec_release(&s->funcs);
+	release_list(&s->recent);
+	free(s);
+}
+
+void fsc_slow_limit(struct fsc_slow *s, unsigned slowest, unsigned latest)
+{
+	s->most_slowest = slowest;
+	s->most_latest = latest;
+}
+
+uint64_t fsc_slow_count(const struct fsc_slow *s)
+{
+	return s->last_id;
+}
+
+/* ---- keeping ---- */
+
+/* The frames and their text in one piece. */
+static int copy_frames(struct kept *k, const struct fsc_call *c)
+{
+	size_t n = c->n_kernel + c->n_user, size = 0;
+	char *text;
+
+	for (size_t i = 0; i < n; i++)
+		size += strlen(c->kernel_stack[i]) + 1;
+	k->frames = malloc(n * sizeof(*k->frames) + size + 1);
+	if (!k->frames)
+		return -1;
+	text = (char *)(k->frames + n);
+	for (size_t i = 0; i < n; i++) {
+		k->frames[i] = text;
+		text = stpcpy(text, c->kernel_stack[i]) + 1;
+	}
+	k->call.kernel_stack = k->frames;
+	k->call.user_stack = k->frames + c->n_kernel;
+	return 0;
+}
+
+static struct kept *copy_call(const struct fsc_call *c)
+{
+	struct kept *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return NULL;
+	k->call = *c;
+	k->call.ret_text = NULL;
+	k->call.format = NULL;
+	if (copy_frames(k, c)) {
+		free(k);
+		return NULL;
+	}
+	k->noted.call = &k->call;
+	return k;
+}
+
+static int hold(struct fsc_vec *list, struct kept *k)
+{
+	struct kept **slot = fsc_vec_push(list);
+
+	if (!slot)
+		return -1;
+	*slot = k;
+	k->holders++;
+	return 0;
+}
+
+static void drop_first(struct fsc_vec *list)
+{
+	let_go(*FSC_AT(struct kept *, list, 0));
+	list->n--;
+	memmove(list->data, FSC_AT(struct kept *, list, 1), list->n * sizeof(struct kept *));
+}
+
+static int hold_latest(struct fsc_vec *list, size_t most, struct kept *k)
+{
+	while (list->n && list->n >= most)
+		drop_first(list);
+	return most ? hold(list, k) : 0;
+}
+
+/* In the place of the quickest, if this one is slower. */
+static int hold_slowest(struct fsc_vec *list, size_t most, struct kept *k)
+{
+	struct kept **quickest = NULL;
+
+	if (list->n < most)
+		return hold(list, k);
+	for (size_t i = 0; i < list->n; i++) {
+		struct kept **at = FSC_AT(struct kept *, list, i);
+
+		if (!quickest || (*at)->call.duration_ns < (*quickest)->call.duration_ns)
+			quickest = at;
+	}
+	if (!quickest || (*quickest)->call.duration_ns >= k->call.duration_ns)
+		return 0;
+	let_go(*quickest);
+	*quickest = k;
+	k->holders++;
+	return 0;
+}
+
+static struct of_func *func_at(struct fsc_slow *s, uint32_t func)
+{
+	while (s->funcs.n <= func) {
+		struct of_func *f = fsc_vec_push(&s->funcs);
+
+		if (!f)
+			return NULL;
+		*f = (struct of_func){FSC_VEC_INIT(struct kept *), FSC_VEC_INIT(struct kept *)};
+	}
+	return FSC_AT(struct of_func, &s->funcs, func);
+}
+
+int fsc_slow_add(struct fsc_slow *s, const struct fsc_call *c, uint32_t func, double threshold_ns,
+		 const char *error, const struct fsc_noted_call **ret, struct fsc_err *err)
+{
+	struct of_func *f = func_at(s, func);
+	struct kept *k = f ? copy_call(c) : NULL;
+
+	if (!k)
+		return fsc_err_nomem(err);
+	k->func = func;
+	k->noted.wall_ns = c->time_ns;
+	k->noted.id = ++s->last_id;
+	k->noted.threshold_ns = threshold_ns;
+	k->noted.error = error;
+	*ret = &k->noted;
+	/* The list of recent ones holds every call at first. */
+	if (hold_latest(&s->recent, RECENT, k)) {
+		free(k->frames);
+		free(k);
+		return fsc_err_nomem(err);
+	}
+	if (hold_latest(&f->latest, s->most_latest, k) ||
+	    hold_slowest(&f->slowest, s->most_slowest, k))
+		return fsc_err_nomem(err);
+	return 0;
+}
+
+/* ---- listing ---- */
+
+uint32_t fsc_slow_func(const struct fsc_noted_call *c)
+{
+	return ((const struct kept *)c)->func;
+}
+
+static int list_one(struct kept *k, const struct fsc_func *funcs, struct fsc_vec *ret)
+{
+	const struct fsc_noted_call **slot = fsc_vec_push(ret);
+
+	if (!slot)
+		return -1;
+	k->call.func = &funcs[k->func];
+	*slot = &k->noted;
+	return 0;
+}
+
+static bool is_in(const struct fsc_vec *list, const struct kept *k)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (*FSC_AT(struct kept *, list, i) == k)
+			return true;
+	return false;
+}
+
+static int list_func(const struct of_func *f, const struct fsc_func *funcs, struct fsc_vec *ret)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < f->slowest.n; i++)
+		rc = list_one(*FSC_AT(struct kept *, &f->slowest, i), funcs, ret);
+	for (size_t i = 0; !rc && i < f->latest.n; i++) {
+		struct kept *k = *FSC_AT(struct kept *, &f->latest, i);
+
+		if (!is_in(&f->slowest, k))
+			rc = list_one(k, funcs, ret);
+	}
+	return rc;
+}
+
+static int by_duration(const void *pa, const void *pb)
+{
+	const struct fsc_noted_call *const *a = pa, *const *b = pb;
+	uint64_t x = (*a)->call->duration_ns, y = (*b)->call->duration_ns;
+
+	return (y > x) - (y < x);
+}
+
+int fsc_slow_list(struct fsc_slow *s, const struct fsc_func *funcs, int64_t func,
+		  struct fsc_vec *ret, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < s->funcs.n; i++)
+		if (func < 0 || (uint64_t)func == i)
+			rc = list_func(FSC_AT(struct of_func, &s->funcs, i), funcs, ret);
+	if (ret->n)
+		qsort(ret->data, ret->n, sizeof(const struct fsc_noted_call *), by_duration);
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+int fsc_slow_since(struct fsc_slow *s, const struct fsc_func *funcs, uint64_t *since,
+		   struct fsc_vec *ret, uint64_t *ret_missed, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < s->recent.n; i++) {
+		struct kept *k = *FSC_AT(struct kept *, &s->recent, i);
+
+		if (k->noted.id > *since)
+			rc = list_one(k, funcs, ret);
+	}
+	*ret_missed = s->last_id - *since - ret->n;
+	*since = s->last_id;
+	return rc ? fsc_err_nomem(err) : 0;
+}
