@@ -34,4 +34,10 @@ struct fsc_cost_ns {
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err);
 
+/* What is known of each class. */
+struct fsc_costs {
+	bool known[FSC_COST_MAX];
+	struct fsc_cost_ns ns[FSC_COST_MAX];
+};
+
 #endif

@@ -6,37 +6,32 @@
 
 #include "base/cleanup.h"
 
+#define STR(x)	   #x
+#define TYPE(name) ".globl " STR(name) "\n.type " STR(name) ", " FUNCTION "\n" STR(name) ":\n"
+#define SIZE(name) ".size " STR(name) ", . - " STR(name) "\n"
+/* The last instruction has a name, too. */
+#define WHOLE(name, body)                                                                          \
+	TYPE(name) body ".globl " STR(name##_end) "\n" STR(name##_end) ":\n\tret\n" SIZE(name)
+
 #if defined(__x86_64__)
-__asm__(".text\n"
-	".globl fsc_self_ordinary\n.type fsc_self_ordinary, @function\n"
-	"fsc_self_ordinary:\n\tpushq %rbp\n\tmovq %rsp, %rbp\n\tpopq %rbp\n"
-	".globl fsc_self_ordinary_end\nfsc_self_ordinary_end:\n\tret\n"
-	".size fsc_self_ordinary, . - fsc_self_ordinary\n"
-	".globl fsc_self_stepped\n.type fsc_self_stepped, @function\n"
-	"fsc_self_stepped:\n\tleaq 1(%rdi), %rax\n"
-	".globl fsc_self_stepped_end\nfsc_self_stepped_end:\n\tret\n"
-	".size fsc_self_stepped, . - fsc_self_stepped\n"
-	".p2align 4\n"
-	".globl fsc_self_nop5\n.type fsc_self_nop5, @function\n"
-	"fsc_self_nop5:\n\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tpushq %rbp\n\tpopq %rbp\n\tret\n"
-	".size fsc_self_nop5, . - fsc_self_nop5\n");
+#define FUNCTION "@function"
+#define ORDINARY "\tpushq %rbp\n\tmovq %rsp, %rbp\n\tpopq %rbp\n"
+#define STEPPED	 "\tleaq 1(%rdi), %rax\n"
+#define NOP5	 "\t.byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\tpushq %rbp\n\tpopq %rbp\n"
 #elif defined(__aarch64__)
-__asm__(".text\n.p2align 2\n"
-	".globl fsc_self_ordinary\n.type fsc_self_ordinary, %function\n"
-	"fsc_self_ordinary:\n\tstp x29, x30, [sp, #-16]!\n\tmov x29, sp\n"
-	"\tldp x29, x30, [sp], #16\n"
-	".globl fsc_self_ordinary_end\nfsc_self_ordinary_end:\n\tret\n"
-	".size fsc_self_ordinary, . - fsc_self_ordinary\n"
-	".globl fsc_self_stepped\n.type fsc_self_stepped, %function\n"
-	"fsc_self_stepped:\n\tadd x0, x0, #1\n"
-	".globl fsc_self_stepped_end\nfsc_self_stepped_end:\n\tret\n"
-	".size fsc_self_stepped, . - fsc_self_stepped\n"
-	".globl fsc_self_nop5\n.type fsc_self_nop5, %function\n"
-	"fsc_self_nop5:\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\tret\n"
-	".size fsc_self_nop5, . - fsc_self_nop5\n");
+#define FUNCTION "%function"
+#define ORDINARY "\tstp x29, x30, [sp, #-16]!\n\tmov x29, sp\n\tldp x29, x30, [sp], #16\n"
+#define STEPPED	 "\tadd x0, x0, #1\n"
+#define NOP5	 "\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n"
 #else
 #error "funcscope runs on x86-64 and arm64"
 #endif
+
+__asm__(".text\n.p2align 4\n" WHOLE(fsc_self_ordinary, ORDINARY) WHOLE(fsc_self_stepped, STEPPED)
+	    WHOLE(fsc_self_ordinary_ret, ORDINARY) WHOLE(fsc_self_stepped_ret, STEPPED)
+		WHOLE(fsc_self_ordinary_insns, ORDINARY)
+		    WHOLE(fsc_self_stepped_insns, STEPPED) ".p2align 4\n" WHOLE(fsc_self_nop5,
+										NOP5));
 
 int fsc_self_offset(void (*fn)(void), uint64_t *ret, struct fsc_err *err)
 {

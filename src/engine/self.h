@@ -13,9 +13,14 @@
 void fsc_self_ordinary(void);
 /* One whose first instruction the kernel single-steps under a probe. */
 void fsc_self_stepped(void);
-/* Their return instructions; not to be called. */
-void fsc_self_ordinary_end(void);
-void fsc_self_stepped_end(void);
+/* The same again, for other ways to probe them: probes of one way must not cost another. */
+void fsc_self_ordinary_ret(void);
+void fsc_self_stepped_ret(void);
+void fsc_self_ordinary_insns(void);
+void fsc_self_stepped_insns(void);
+/* Return instructions; not to be called. */
+void fsc_self_ordinary_insns_end(void);
+void fsc_self_stepped_insns_end(void);
 /* A function that begins with a 5-byte nop (x86-64; elsewhere an ordinary one). */
 void fsc_self_nop5(void);
 

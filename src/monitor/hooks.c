@@ -325,7 +325,9 @@ static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err
 		rc = set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
 	if (rc)
 		return rc;
+	fsc_live_use_costs(b->live, &h->costs);
 	fsc_live_calibrate(b->live);
+	h->costs = *fsc_live_costs(b->live);
 	rc = fsc_live_arm(b->live, err);
 	return rc ? rc : fsc_session_attach(b->session, err);
 }

@@ -40,6 +40,7 @@ struct fsc_hooks {
 	struct fsc_tally
 	    closed; /* what sessions measured that are no more, of processes that run */
 	struct fsc_summary past; /* their books */
+	struct fsc_costs costs;	 /* measured once, for all */
 	struct fsc_namer *namer;
 	uint64_t namer_ns;
 	struct fsc_vec refusals; /* struct fsc_refusal */

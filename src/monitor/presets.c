@@ -270,14 +270,9 @@ static const struct fsc_preset_func libtorch[] = {
     {"nonzero", "at::_ops::nonzero::call", FSC_ERRORS_NONE},
     {"backward", "torch::autograd::Engine::execute", FSC_ERRORS_NONE},
     {"backward_thread", "torch::autograd::Engine::thread_main", FSC_ERRORS_NONE},
-    {"alloc_cpu", "c10::alloc_cpu", FSC_ERRORS_NONE},
-    {"free_cpu", "c10::free_cpu", FSC_ERRORS_NONE},
-    {"cuda_caching_malloc",
-     "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::malloc", FSC_ERRORS_NONE},
     {"cuda_empty_cache",
      "c10::cuda::CUDACachingAllocator::Native::NativeCachingAllocator::emptyCache",
      FSC_ERRORS_NONE},
-    {"memory_usage", "c10::reportMemoryUsageToProfiler", FSC_ERRORS_NONE},
     {NULL, NULL, FSC_ERRORS_NONE},
 };
 

@@ -215,13 +215,13 @@ struct stretch {
 	struct fsc_vec *exits;
 };
 
-static int add(const struct stretch *s, size_t at, bool perhaps, struct fsc_err *err)
+static int add(const struct stretch *s, size_t at, bool jump, bool perhaps, struct fsc_err *err)
 {
 	struct fsc_exit *x = fsc_vec_push(s->exits);
 
 	if (!x)
 		return fsc_err_nomem(err);
-	*x = (struct fsc_exit){s->sym->offset + at, perhaps};
+	*x = (struct fsc_exit){s->sym->offset + at, perhaps, jump};
 	return 0;
 }
 
@@ -241,7 +241,8 @@ static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_er
 		if (what == UNKNOWN || (what != STAYS && fsc_insn_refused(code + at, size - at)))
 			return 0;
 		if (what != STAYS)
-			rc = add(s, at, what == JUMPS && !(in.to && begins(s->file, to)), err);
+			rc = add(s, at, what == JUMPS,
+				 what == JUMPS && !(in.to && begins(s->file, to)), err);
 		if (rc)
 			return rc;
 		if (!is_nop(code + at, in.len))

@@ -19,6 +19,7 @@ enum fsc_site { FSC_SITE_USER, FSC_SITE_KERNEL, FSC_SITE_TRACEPOINT };
 struct fsc_exit {
 	uint64_t offset; /* in the file */
 	bool perhaps;	 /* a jump that may also stay inside */
+	bool jump;	 /* to another function, which returns in this one's stead */
 };
 
 struct fsc_target {

@@ -157,6 +157,18 @@ static bool is_delicate(const char *name)
 	return !strncmp(name, "_dl_runtime_", 12);
 }
 
+/* A function of a C interface that ends in a jump to another one, which does its work: its end is
+ * that one's, and no exception leaves either. */
+static bool hands_over(const struct fsc_sym *sym, const struct fsc_target *t)
+{
+	if (fsc_demangle_is_mangled(sym->name))
+		return false;
+	for (size_t i = 0; i < t->n_exits; i++)
+		if (t->exits[i].jump)
+			return true;
+	return false;
+}
+
 /* Decides how the function's return is caught. A text: why it cannot be. */
 static const char *choose_returns(const struct search *s, const struct fsc_sym *sym,
 				  struct fsc_target *t, struct fsc_err *err, int *rc)
@@ -176,7 +188,7 @@ static const char *choose_returns(const struct search *s, const struct fsc_sym *
 	if (delicate && !t->by_insns)
 		return "catching its return would break the program";
 	if (delicate || s->scope->returns == FSC_RETURNS_INSNS ||
-	    (s->scope->returns == FSC_RETURNS_BEST && throws))
+	    (s->scope->returns == FSC_RETURNS_BEST && throws && !hands_over(sym, t)))
 		return NULL;
 	free(t->exits);
 	t->exits = NULL;
@@ -246,7 +258,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 static int add_matches(struct search *s, struct fsc_elf *e, uint32_t file,
 		       const struct fsc_sym *syms, size_t n, struct fsc_err *err)
 {
-	int rc = fsc_exits_open(&s->exits, e, err);
+	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		int match = fsc_matcher_match(&s->m, &syms[i]);
@@ -254,7 +266,6 @@ static int add_matches(struct search *s, struct fsc_elf *e, uint32_t file,
 		if (match)
 			rc = match < 0 ? fsc_err_nomem(err) : add_symbol(s, e, file, &syms[i], err);
 	}
-	fsc_exits_release(&s->exits);
 	return rc;
 }
 
@@ -265,7 +276,11 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	int rc = fsc_elf_symbols(e, &syms, &n, err);
 
 	if (!rc)
-		rc = add_matches(s, e, file, syms, n, err);
+		rc = fsc_exits_open(&s->exits, e, err);
+	if (rc)
+		return rc;
+	rc = add_matches(s, e, file, syms, n, err);
+	fsc_exits_release(&s->exits);
 	if (rc || s->found || s->excluded || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -401,23 +416,19 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 }
 
 /* One of the wanted functions, in a file that is open. */
-static int search_wanted(struct fsc_elf *e, uint32_t file, struct fsc_wanted *w,
-			 const struct fsc_scope *scope, struct fsc_targets *out,
-			 struct fsc_err *err)
+static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exits_file *exits,
+			 struct fsc_wanted *w, const struct fsc_scope *scope,
+			 struct fsc_targets *out, struct fsc_err *err)
 {
 	char *function = (char *)w->function;
 	struct fsc_spec spec = {.kind = &fsc_kind_uprobe, .text = function, .function = function};
-	struct search s = {.spec = &spec, .scope = scope, .out = out};
-	const struct fsc_sym *syms;
-	size_t n;
-	int rc = fsc_elf_symbols(e, &syms, &n, err);
+	struct search s = {.spec = &spec, .scope = scope, .out = out, .exits = *exits};
+	int rc = fsc_matcher_init(&s.m, function, false, err);
 
-	if (!rc)
-		rc = fsc_matcher_init(&s.m, function, false, err);
 	if (rc)
 		return rc;
 	s.go = fsc_elf_has_section(e, ".gopclntab");
-	rc = add_matches(&s, e, file, syms, n, err);
+	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
 	fsc_matcher_release(&s.m);
@@ -428,13 +439,19 @@ int fsc_uprobe_search(const struct fsc_libs_file *f, struct fsc_wanted *wanted, 
 		      const struct fsc_scope *scope, struct fsc_targets *out, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	struct fsc_exits_file exits;
 	uint32_t file;
 	int rc = open_file(out, f, &e, &file, err);
 
+	if (!rc)
+		rc = fsc_exits_open(&exits, e, err);
+	if (rc)
+		return rc;
 	for (size_t i = 0; !rc && i < n; i++) {
 		out->probe = (uint32_t)i;
-		rc = search_wanted(e, file, &wanted[i], scope, out, err);
+		rc = search_wanted(e, file, &exits, &wanted[i], scope, out, err);
 	}
+	fsc_exits_release(&exits);
 	return rc;
 }
 

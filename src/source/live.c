@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "engine/calibrate.h"
 #include "source/cgroups.h"
 
 struct fsc_live {
@@ -20,8 +19,7 @@ struct fsc_live {
 	uint32_t by;
 	struct fsc_cgroups *cgroups;
 	enum fsc_cost *cost_class; /* per row */
-	bool cost_known[FSC_COST_MAX];
-	struct fsc_cost_ns cost_ns[FSC_COST_MAX];
+	struct fsc_costs costs;
 	struct fsc_vec refusals; /* struct fsc_refusal */
 };
 
@@ -105,18 +103,28 @@ void fsc_live_calibrate(struct fsc_live *l)
 	for (int c = 0; c < FSC_COST_MAX; c++) {
 		struct fsc_err err = {0};
 
-		if (!used[c] || l->cost_known[c])
+		if (!used[c] || l->costs.known[c])
 			continue;
-		l->cost_known[c] =
-		    !fsc_calibrate(l->session, (enum fsc_cost)c, &l->cost_ns[c], &err);
-		if (!l->cost_known[c])
+		l->costs.known[c] =
+		    !fsc_calibrate(l->session, (enum fsc_cost)c, &l->costs.ns[c], &err);
+		if (!l->costs.known[c])
 			fsc_log(FSC_LOG_DEBUG, "%s", err.msg);
 	}
 }
 
+const struct fsc_costs *fsc_live_costs(const struct fsc_live *l)
+{
+	return &l->costs;
+}
+
+void fsc_live_use_costs(struct fsc_live *l, const struct fsc_costs *known)
+{
+	l->costs = *known;
+}
+
 double fsc_live_row_cost(const struct fsc_live *l, uint32_t row)
 {
-	return l->cost_ns[l->cost_class[row]].outer;
+	return l->costs.ns[l->cost_class[row]].outer;
 }
 
 void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sampled *how)
@@ -199,7 +207,7 @@ int fsc_live_arm(struct fsc_live *l, struct fsc_err *err)
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < l->targets->rows.n; i++) {
-		const struct fsc_cost_ns *c = &l->cost_ns[l->cost_class[i]];
+		const struct fsc_cost_ns *c = &l->costs.ns[l->cost_class[i]];
 
 		rc = fsc_session_set_cost(l->session, (uint32_t)i, c->inner, c->outer, err);
 	}
@@ -219,7 +227,7 @@ static int add_slot(struct timed *t, const struct fsc_count_key *key, uint32_t s
 		return -1;
 	fill_key(t->live, key, &row->key);
 	fsc_session_slot(t->live->session, slot, row->slot);
-	row->floor_ns = t->live->cost_ns[t->live->cost_class[key->row]].inner;
+	row->floor_ns = t->live->costs.ns[t->live->cost_class[key->row]].inner;
 	return 0;
 }
 
@@ -370,12 +378,12 @@ static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
 	for (size_t i = 0; i < l->targets->rows.n; i++) {
 		enum fsc_cost c = l->cost_class[i];
 
-		s->cost_known &= l->cost_known[c];
-		total += l->cost_ns[c].outer * (double)fsc_session_seen(l->session, (uint32_t)i);
+		s->cost_known &= l->costs.known[c];
+		total += l->costs.ns[c].outer * (double)fsc_session_seen(l->session, (uint32_t)i);
 	}
 	if (!s->cost_known)
 		return;
-	s->ns_per_hit = s->seen ? total / (double)s->seen : l->cost_ns[l->cost_class[0]].outer;
+	s->ns_per_hit = s->seen ? total / (double)s->seen : l->costs.ns[l->cost_class[0]].outer;
 	/* Hits that a predicate or --sample left out were hits. */
 	total += s->ns_per_hit * (double)(s->filtered + s->sampled_out);
 	s->share_known = cpu_ns > 0;

@@ -3,6 +3,7 @@
 #ifndef FSC_SOURCE_LIVE_H
 #define FSC_SOURCE_LIVE_H
 
+#include "engine/calibrate.h"
 #include "engine/session.h"
 #include "model/latency.h"
 #include "model/profile.h"
@@ -22,6 +23,10 @@ const struct fsc_func *fsc_live_funcs(const struct fsc_live *l, size_t *ret_n);
 /* Measures what a hit costs, for each class of place in use. A failure is remembered and shows in
  * the summary as unknown cost. */
 void fsc_live_calibrate(struct fsc_live *l);
+/* What is known of costs, to be used by another session like this one: what it knows already is not
+ * measured. */
+const struct fsc_costs *fsc_live_costs(const struct fsc_live *l);
+void fsc_live_use_costs(struct fsc_live *l, const struct fsc_costs *known);
 /* Nanoseconds of CPU time that one hit (or call) of a row costs, 0 if unknown. */
 double fsc_live_row_cost(const struct fsc_live *l, uint32_t row);
 /* The row was not watched all the time: shows in profiles and books from now on. */
