@@ -271,6 +271,18 @@ int follow_fork(void *ctx)
 	return 0;
 }
 
+/* A process that was not wanted may be from here on: it is another program. */
+SEC("?raw_tracepoint")
+int judge_anew(void *ctx)
+{
+	__u32 tgid = pid_tgid() >> 32;
+	__u8 *judged = bpf_map_lookup_elem(&tasks, &tgid);
+
+	if (judged && *judged == FSC_UNWANTED)
+		bpf_map_delete_elem(&tasks, &tgid);
+	return 0;
+}
+
 SEC("?tracepoint")
 int follow_exit(void *ctx)
 {

@@ -153,12 +153,25 @@ static int attach_follow(struct fsc_session *s, int tracefs, struct fsc_err *err
 	return rc;
 }
 
+/* Verdicts on processes end where they become another program. */
+static int attach_judge(struct fsc_session *s, struct fsc_err *err)
+{
+	int fd = bpf_raw_tracepoint_open("sched_process_exec",
+					 bpf_program__fd(s->skel->progs.judge_anew));
+
+	if (fd < 0)
+		return fsc_err_sys(err, errno, "cannot see processes start programs");
+	return fsc_session_keep(&s->late_links, fd, err);
+}
+
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 {
 	bool follow = fsc_session_follows(s);
 	FSC_AUTO(fsc_closep) int tracefs = -1;
-	int rc = 0;
+	int rc = s->opts.judged ? attach_judge(s, err) : 0;
 
+	if (rc)
+		return rc;
 	if (!follow && !s->opts.off_cpu)
 		return 0;
 	tracefs = fsc_tracefs_open(err);

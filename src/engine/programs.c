@@ -207,6 +207,7 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 	want(s->skel->progs.follow_fork, fsc_session_follows(s));
 	want(s->skel->progs.follow_exit, fsc_session_follows(s));
 	want(s->skel->progs.sched_switch, s->opts.off_cpu);
+	want(s->skel->progs.judge_anew, s->opts.judged);
 	return rc ? rc : size_maps(s, err);
 }
 

@@ -286,9 +286,9 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 	*x = (struct process){.pid = child, .of_command = was.of_command};
 	memcpy(x->comm, was.comm, sizeof(x->comm));
 	x->program = was.program ? strdup(was.program) : NULL;
-	if (!was.pid)
-		return 0; /* judged when it is met */
-	return judge(r, x, err);
+	/* Most children start another program at once: judged when it maps something, or when it is
+	 * met or gone. */
+	return 0;
 }
 
 static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
@@ -324,6 +324,8 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 		struct process *x = FSC_AT(struct process, &r->p->all, i);
 		bool gone = (x->ended || all) && kill(x->pid, 0) && errno == ESRCH;
 
+		if (gone && !rc && !x->judged)
+			rc = judge(r, x, err);
 		if (gone && !rc) {
 			rc = r->to->gone(r->to->arg, x->pid, err);
 			free(x->program);
