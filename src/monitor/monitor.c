@@ -65,7 +65,7 @@ static int met(pid_t pid, void *arg, struct fsc_err *err)
 }
 
 /* Everything that runs, and the libraries that whatever starts later may use. */
-static int look_around(struct fsc_monitor *m, struct fsc_err *err)
+int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = told(m);
 	int rc = fsc_hooks_libraries(m->hooks, err);
@@ -73,82 +73,6 @@ static int look_around(struct fsc_monitor *m, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_processes_scan(m->processes, &to, err);
 	return rc ? rc : fsc_hooks_attach(m->hooks, err);
-}
-
-/* ---- calls ---- */
-
-/* Warnings have a budget that fills up again with time. */
-static bool may_warn(struct fsc_monitor *m)
-{
-	uint64_t now = fsc_clock_mono();
-	double most = m->config->warnings_per_s;
-
-	m->warn_budget += (double)(now - m->warn_ns) / 1e9 * most;
-	m->warn_ns = now;
-	if (m->warn_budget > most)
-		m->warn_budget = most;
-	if (m->warn_budget < 1) {
-		m->unwarned++;
-		return false;
-	}
-	m->warn_budget -= 1;
-	return true;
-}
-
-static void warn_slow(struct fsc_monitor *m, const struct fsc_noted_call *c)
-{
-	const struct fsc_call *call = c->call;
-	struct fsc_buf b = {0};
-
-	if (!may_warn(m))
-		return;
-	if (m->unwarned)
-		fsc_log(FSC_LOG_WARN, "%llu more slow calls were not mentioned",
-			(unsigned long long)m->unwarned);
-	m->unwarned = 0;
-	fsc_buf_printf(&b, "%s took ", call->func->name);
-	fsc_fmt_ns(&b, (double)call->duration_ns);
-	fsc_buf_printf(&b, " in %s, process %u, thread %u; %s", call->comm, call->pid, call->tid,
-		       "slow from ");
-	fsc_fmt_ns(&b, c->threshold_ns);
-	if (c->error)
-		fsc_buf_printf(&b, "; it returned %s", c->error);
-	if (!fsc_buf_failed(&b))
-		fsc_log(FSC_LOG_WARN, "%s", fsc_buf_str(&b));
-	fsc_buf_release(&b);
-}
-
-static int on_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-	const struct fsc_snoop_func *entry = fsc_hooks_entry(m->hooks, func);
-	const char *type = c->slow ? "slow" : "call";
-	const struct fsc_noted_call *noted = NULL;
-	struct fsc_call call = *c;
-	size_t n;
-	int rc = 0;
-
-	/* It may have been sent before the process was found not to be meant. */
-	if (!fsc_processes_all(m->processes) && !fsc_processes_wanted(m->processes, (pid_t)c->pid))
-		return 0;
-	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
-	call.cookie = func + 1;
-	if (c->slow)
-		rc = fsc_slow_add(m->slow, &call, func, entry ? entry->slow_ns : 0,
-				  fsc_hooks_error(m->hooks, func, c->ret), &noted, err);
-	if (rc)
-		return rc;
-	if (noted)
-		warn_slow(m, noted);
-	if (m->control && fsc_control_wants(m->control, type)) {
-		struct fsc_sink sink = {0};
-
-		fsc_buf_clear(&m->line);
-		fsc_json_call(&sink, &call, &m->line);
-		if (!fsc_buf_failed(&m->line))
-			fsc_control_call(m->control, type, &call, &m->line);
-	}
-	return 0;
 }
 
 /* ---- reports ---- */
@@ -218,142 +142,6 @@ static int report(struct fsc_monitor *m, bool whole, struct fsc_err *err)
 	return rc;
 }
 
-/* ---- another configuration ---- */
-
-static bool same_list(const struct fsc_vec *a, const struct fsc_vec *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(*FSC_AT(char *, a, i), *FSC_AT(char *, b, i)))
-			return false;
-	return true;
-}
-
-static bool same_targets(const struct fsc_snoop_targets *a, const struct fsc_snoop_targets *b)
-{
-	return a->pids.n == b->pids.n &&
-	       (!a->pids.n || !memcmp(a->pids.data, b->pids.data, a->pids.n * sizeof(pid_t))) &&
-	       same_list(&a->names, &b->names) && same_list(&a->cgroups, &b->cgroups) &&
-	       same_list(&a->command, &b->command);
-}
-
-/* anew: other processes are meant. */
-static int refresh(struct fsc_monitor *m, bool anew, struct fsc_err *err)
-{
-	int rc = fsc_hooks_reload(m->hooks, m->config, anew, err);
-
-	if (!rc) {
-		fsc_processes_retell(m->processes);
-		rc = look_around(m, err);
-	}
-	return rc;
-}
-
-/* A command is started once. One that was given on the command line is not in the file. */
-static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
-			struct fsc_err *err)
-{
-	const struct fsc_vec *have = &m->config->targets.command;
-	struct fsc_vec *words = &fresh->targets.command;
-
-	if (!words->n && have->n)
-		return fsc_snoop_config_command(fresh, have->data, have->n, err);
-	if (!same_list(words, have))
-		fsc_log(FSC_LOG_WARN, "%s: another command is not started while the monitor runs",
-			fresh->path);
-	return 0;
-}
-
-int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err)
-{
-	return refresh(m, false, err);
-}
-
-/* Takes a configuration over; everything that can fail because of it comes first. */
-static int adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
-{
-	struct fsc_snoop_config *old = m->config;
-	bool anew;
-	int rc;
-
-	/* The command that was started stays the one that is meant. */
-	rc = keep_command(m, fresh, err);
-	if (rc)
-		return rc;
-	anew = !same_targets(&old->targets, &fresh->targets);
-	rc = m->forward ? fsc_forward_reload(m->forward, fresh, err) : 0;
-	if (rc)
-		return rc;
-	m->config = fresh;
-	fsc_processes_retarget(m->processes, &fresh->targets);
-	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
-	rc = refresh(m, anew, err);
-	fsc_snoop_config_release(old);
-	free(old);
-	return rc;
-}
-
-/* What the file looked like when it was read. */
-static void note_file(struct fsc_monitor *m)
-{
-	if (stat(m->opts->path, &m->file))
-		memset(&m->file, 0, sizeof(m->file));
-}
-
-int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
-{
-	struct fsc_snoop_config *fresh;
-	int rc;
-
-	if (!m->opts->path)
-		return fsc_err_set(
-		    err, ENOENT, "the monitor was started without a file that could be read again");
-	fresh = calloc(1, sizeof(*fresh));
-	if (!fresh)
-		return fsc_err_nomem(err);
-	note_file(m);
-	rc = fsc_snoop_config_read(m->opts->path, fresh, err);
-	if (!rc)
-		rc = adopt(m, fresh, err);
-	if (!rc) {
-		m->reloads++;
-		m->config_ok = true;
-		return 0;
-	}
-	m->failed_reloads++;
-	m->config_ok = false;
-	if (m->config != fresh) {
-		fsc_snoop_config_release(fresh);
-		free(fresh);
-	}
-	return rc;
-}
-
-/* From a signal or a change of the file: nobody waits for an answer. */
-static int reload_or_say(struct fsc_monitor *m)
-{
-	struct fsc_err why = {0};
-	int rc = fsc_monitor_reload(m, &why);
-
-	if (!rc)
-		fsc_log(FSC_LOG_NOTE, "read %s again", m->opts->path);
-	else
-		fsc_log(FSC_LOG_WARN, "%s%s%s; the configuration before it stays in force", why.msg,
-			why.hint[0] ? "; " : "", why.hint);
-	return rc == -ENOMEM ? rc : 0;
-}
-
-static bool file_changed(const struct fsc_monitor *m)
-{
-	struct stat st;
-
-	return !stat(m->opts->path, &st) &&
-	       (st.st_dev != m->file.st_dev || st.st_ino != m->file.st_ino ||
-		st.st_size != m->file.st_size || st.st_mtim.tv_sec != m->file.st_mtim.tv_sec ||
-		st.st_mtim.tv_nsec != m->file.st_mtim.tv_nsec);
-}
-
 /* ---- the loop ---- */
 
 static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -362,7 +150,7 @@ static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 
 	(void)err;
 	if (n == SIGHUP)
-		return reload_or_say(m);
+		return fsc_monitor_reload_or_say(m);
 	loop->stop = true;
 	return 0;
 }
@@ -375,7 +163,7 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 	(void)loop, (void)n, (void)err;
 	while (read(m->inotify, events, sizeof(events)) > 0)
 		;
-	return file_changed(m) ? reload_or_say(m) : 0;
+	return fsc_monitor_file_changed(m) ? fsc_monitor_reload_or_say(m) : 0;
 }
 
 static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -415,7 +203,7 @@ static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)
-		rc = fsc_hooks_calls(m->hooks, last, on_call, m, err);
+		rc = fsc_hooks_calls(m->hooks, last, fsc_monitor_call, m, err);
 	if (!rc && (last || is_due(&m->collect_ns, COLLECT)))
 		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, met, m, err);
 	return rc;
@@ -433,7 +221,7 @@ static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 
 	(void)loop, (void)n;
 	if (!rc && is_due(&m->scan_ns, fsc_processes_told(m->processes) ? SCAN : LOOK))
-		rc = look_around(m, err);
+		rc = fsc_monitor_look(m, err);
 	if (!rc && m->config->max_overhead > 0)
 		rc = fsc_monitor_budget(m, err);
 	if (!rc && is_due(&m->report_ns, report_every(m)))
@@ -466,7 +254,7 @@ static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
 	slash = strrchr(dir, '/');
 	if (slash)
 		slash[slash == dir] = '\0';
-	note_file(m);
+	fsc_monitor_note_file(m);
 	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (m->inotify < 0 || inotify_add_watch(m->inotify, slash ? dir : ".",
 						IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) < 0) {
@@ -537,7 +325,7 @@ static int prepare(struct fsc_monitor *m, struct fsc_err *err)
 		rc = watch_file(m, err);
 	if (!rc)
 		rc = start_command(m, err);
-	return rc ? rc : look_around(m, err);
+	return rc ? rc : fsc_monitor_look(m, err);
 }
 
 static void say_missing(const struct fsc_snoop_func *f, void *arg)

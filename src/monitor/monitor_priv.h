@@ -40,7 +40,17 @@ struct fsc_monitor {
 	struct fsc_buf line;		  /* of an event */
 };
 
-/* Reads the file again. */
+/* Looks at everything that runs, and at the libraries that whatever starts later may use. */
+int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err);
+
+/* events.c: fsc_hooks_call_fn. */
+int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err);
+
+/* reload.c: notes what the file looks like now; whether it has changed since; reads it again; the
+ * same where nobody waits for an answer. */
+void fsc_monitor_note_file(struct fsc_monitor *m);
+bool fsc_monitor_file_changed(const struct fsc_monitor *m);
+int fsc_monitor_reload_or_say(struct fsc_monitor *m);
 int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
 /* Functions were added to the configuration in force, or taken out. */
 int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err);

@@ -1,3 +1,5 @@
+/* Instrumented processes: their memory read into rows, added up over processes and threads, and the
+ * books. */
 #include "source/scopes.h"
 
 #include <dirent.h>
@@ -12,39 +14,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
-#include "source/region.h"
+#include "source/scopes_priv.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
 
 enum { TRIES = 50 };
-
-struct process {
-	pid_t pid;  /* 0: only its files are there */
-	char *path; /* of the file, NULL: it runs, or ran when we came */
-	bool ended;
-	struct fsc_region *region;
-	char comm[FSC_COMM_LEN + 1];
-	char *binary;
-	uint32_t *funcs; /* by the index of a record; 0: not asked yet, else the function's + 1 */
-	uint64_t torn, lapped, left_open;
-	uint32_t open_func; /* one that is open, if any is */
-};
-
-struct file {
-	char *path;
-	struct fsc_elf *elf; /* NULL: cannot be opened */
-};
-
-struct fsc_scopes {
-	uint32_t by;
-	bool raw;
-	struct fsc_tick_clock clock;
-	bool ways[2];		  /* free-running, ordered: checkpoints that read the clock so */
-	struct fsc_vec processes; /* struct process */
-	struct fsc_vec funcs;	  /* struct fsc_func; strings are owned */
-	struct fsc_map by_name;
-	struct fsc_vec files; /* struct file: whose functions have addresses only */
-};
 
 /* ---- beginning and end ---- */
 
@@ -290,108 +264,6 @@ const struct fsc_tick_clock *fsc_scopes_clock(const struct fsc_scopes *s)
 	return &s->clock;
 }
 
-/* ---- names ---- */
-
-static const char *kind_name(uint32_t kind)
-{
-	static const char *const names[] = {
-	    [FUNCSCOPE_KIND_NUMBER] = "checkpoint",
-	    [FUNCSCOPE_KIND_SCOPE] = "scope",
-	    [FUNCSCOPE_KIND_LAP] = "lap",
-	    [FUNCSCOPE_KIND_FUNCTION] = "function",
-	};
-
-	return kind && kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "checkpoint";
-}
-
-static struct fsc_elf *elf_of(struct fsc_scopes *s, const struct process *p, const char *path)
-{
-	char root[64] = "";
-	struct file *f;
-
-	for (size_t i = 0; i < s->files.n; i++)
-		if (!strcmp(FSC_AT(struct file, &s->files, i)->path, path))
-			return FSC_AT(struct file, &s->files, i)->elf;
-	f = fsc_vec_push(&s->files);
-	if (!f)
-		return NULL;
-	*f = (struct file){.path = strdup(path)};
-	if (!f->path) {
-		s->files.n--;
-		return NULL;
-	}
-	if (!p->ended)
-		snprintf(root, sizeof(root), "/proc/%d/root", (int)p->pid);
-	if (fsc_elf_open(path, root, &f->elf, NULL))
-		f->elf = NULL;
-	return f->elf;
-}
-
-/* The name behind an address, where the file has one; the caller frees it. */
-static char *function_name(struct fsc_scopes *s, const struct process *p,
-			   const struct funcscope_site_record *rec)
-{
-	struct fsc_elf *elf = rec->file[0] == '/' ? elf_of(s, p, rec->file) : NULL;
-	const struct fsc_sym *sym = NULL;
-	char *name;
-
-	if (!elf || fsc_elf_symbol_at(elf, rec->offset, &sym, NULL) || !sym)
-		return strdup(rec->name);
-	name = fsc_demangle(sym->name, true);
-	return name ? name : strdup(sym->name);
-}
-
-static int add_func(struct fsc_scopes *s, const struct process *p,
-		    const struct funcscope_site_record *rec, uint32_t *ret, struct fsc_err *err)
-{
-	bool function = rec->kind == FUNCSCOPE_KIND_FUNCTION, is_new;
-	FSC_AUTO(fsc_buf_release) struct fsc_buf key = {0};
-	FSC_AUTO(fsc_freep)
-	char *name = function ? function_name(s, p, rec) : strdup(rec->name);
-	const char *binary = function && rec->file[0] ? rec->file : p->binary;
-	struct fsc_func *f;
-	uint64_t *slot;
-
-	if (!name)
-		return fsc_err_nomem(err);
-	fsc_buf_printf(&key, "%u %s\n%s\n%s:%u", rec->kind, binary, name, function ? "" : rec->file,
-		       rec->line);
-	slot = fsc_buf_failed(&key) ? NULL : fsc_map_put(&s->by_name, key.s, key.n, &is_new);
-	if (!slot)
-		return fsc_err_nomem(err);
-	if (is_new) {
-		f = fsc_vec_push(&s->funcs);
-		if (!f)
-			return fsc_err_nomem(err);
-		*f = (struct fsc_func){.kind = kind_name(rec->kind), .binary = strdup(binary)};
-		if (!f->binary)
-			return fsc_err_nomem(err);
-		f->name = fsc_take(&name);
-		*slot = s->funcs.n - 1;
-	}
-	*ret = (uint32_t)*slot;
-	return 0;
-}
-
-static int func_of(struct fsc_scopes *s, struct process *p, uint32_t index, uint32_t *ret,
-		   struct fsc_err *err)
-{
-	struct funcscope_site_record rec;
-	int rc;
-
-	if (p->funcs[index]) {
-		*ret = p->funcs[index] - 1;
-		return 0;
-	}
-	if (!fsc_region_record(p->region, index, &rec))
-		return fsc_err_set(err, EBADMSG, "a checkpoint of process %d has no name",
-				   (int)p->pid);
-	rc = add_func(s, p, &rec, ret, err);
-	if (!rc)
-		p->funcs[index] = *ret + 1;
-	return rc;
-}
-
 /* ---- reading ---- */
 
 struct reading {
@@ -460,11 +332,11 @@ static int add_cell(const struct fsc_region_cell *c, void *arg, struct fsc_err *
 
 	r->p->torn += c->torn;
 	r->p->lapped += c->lapped;
-	if (c->open && r->p->ended && !func_of(s, r->p, c->index, &r->p->open_func, err))
+	if (c->open && r->p->ended && !fsc_scopes_func(s, r->p, c->index, &r->p->open_func, err))
 		r->p->left_open++;
 	if (!c->count)
 		return 0;
-	rc = func_of(s, r->p, c->index, &key.func, err);
+	rc = fsc_scopes_func(s, r->p, c->index, &key.func, err);
 	if (rc)
 		return rc;
 	if (s->by & FSC_BY_PID)

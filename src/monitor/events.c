@@ -1,0 +1,78 @@
+/* Calls that the kernel sent: kept, warned of, and told to those who listen. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "monitor/monitor_priv.h"
+
+/* Warnings have a budget that fills up again with time. */
+static bool may_warn(struct fsc_monitor *m)
+{
+	uint64_t now = fsc_clock_mono();
+	double most = m->config->warnings_per_s;
+
+	m->warn_budget += (double)(now - m->warn_ns) / 1e9 * most;
+	m->warn_ns = now;
+	if (m->warn_budget > most)
+		m->warn_budget = most;
+	if (m->warn_budget < 1) {
+		m->unwarned++;
+		return false;
+	}
+	m->warn_budget -= 1;
+	return true;
+}
+
+static void warn_slow(struct fsc_monitor *m, const struct fsc_noted_call *c)
+{
+	const struct fsc_call *call = c->call;
+	struct fsc_buf b = {0};
+
+	if (!may_warn(m))
+		return;
+	if (m->unwarned)
+		fsc_log(FSC_LOG_WARN, "%llu more slow calls were not mentioned",
+			(unsigned long long)m->unwarned);
+	m->unwarned = 0;
+	fsc_buf_printf(&b, "%s took ", call->func->name);
+	fsc_fmt_ns(&b, (double)call->duration_ns);
+	fsc_buf_printf(&b, " in %s, process %u, thread %u; %s", call->comm, call->pid, call->tid,
+		       "slow from ");
+	fsc_fmt_ns(&b, c->threshold_ns);
+	if (c->error)
+		fsc_buf_printf(&b, "; it returned %s", c->error);
+	if (!fsc_buf_failed(&b))
+		fsc_log(FSC_LOG_WARN, "%s", fsc_buf_str(&b));
+	fsc_buf_release(&b);
+}
+
+int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err)
+{
+	struct fsc_monitor *m = arg;
+	const struct fsc_snoop_func *entry = fsc_hooks_entry(m->hooks, func);
+	const char *type = c->slow ? "slow" : "call";
+	const struct fsc_noted_call *noted = NULL;
+	struct fsc_call call = *c;
+	size_t n;
+	int rc = 0;
+
+	/* It may have been sent before the process was found not to be meant. */
+	if (!fsc_processes_all(m->processes) && !fsc_processes_wanted(m->processes, (pid_t)c->pid))
+		return 0;
+	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
+	call.cookie = func + 1;
+	if (c->slow)
+		rc = fsc_slow_add(m->slow, &call, func, entry ? entry->slow_ns : 0,
+				  fsc_hooks_error(m->hooks, func, c->ret), &noted, err);
+	if (rc)
+		return rc;
+	if (noted)
+		warn_slow(m, noted);
+	if (m->control && fsc_control_wants(m->control, type)) {
+		struct fsc_sink sink = {0};
+
+		fsc_buf_clear(&m->line);
+		fsc_json_call(&sink, &call, &m->line);
+		if (!fsc_buf_failed(&m->line))
+			fsc_control_call(m->control, type, &call, &m->line);
+	}
+	return 0;
+}

@@ -1,0 +1,142 @@
+/* Another configuration while the monitor runs: what is in both stays, a bad one changes nothing.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "monitor/monitor_priv.h"
+
+static bool same_list(const struct fsc_vec *a, const struct fsc_vec *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(*FSC_AT(char *, a, i), *FSC_AT(char *, b, i)))
+			return false;
+	return true;
+}
+
+static bool same_targets(const struct fsc_snoop_targets *a, const struct fsc_snoop_targets *b)
+{
+	return a->pids.n == b->pids.n &&
+	       (!a->pids.n || !memcmp(a->pids.data, b->pids.data, a->pids.n * sizeof(pid_t))) &&
+	       same_list(&a->names, &b->names) && same_list(&a->cgroups, &b->cgroups) &&
+	       same_list(&a->command, &b->command);
+}
+
+/* anew: other processes are meant. */
+static int refresh(struct fsc_monitor *m, bool anew, struct fsc_err *err)
+{
+	int rc = fsc_hooks_reload(m->hooks, m->config, anew, err);
+
+	if (!rc) {
+		fsc_processes_retell(m->processes);
+		rc = fsc_monitor_look(m, err);
+	}
+	return rc;
+}
+
+/* A command is started once. One that was given on the command line is not in the file. */
+static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
+			struct fsc_err *err)
+{
+	const struct fsc_vec *have = &m->config->targets.command;
+	struct fsc_vec *words = &fresh->targets.command;
+
+	if (!words->n && have->n)
+		return fsc_snoop_config_command(fresh, have->data, have->n, err);
+	if (!same_list(words, have))
+		fsc_log(FSC_LOG_WARN, "%s: another command is not started while the monitor runs",
+			fresh->path);
+	return 0;
+}
+
+int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err)
+{
+	return refresh(m, false, err);
+}
+
+/* Takes a configuration over; everything that can fail because of it comes first. */
+static int adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
+{
+	struct fsc_snoop_config *old = m->config;
+	bool anew;
+	int rc;
+
+	/* The command that was started stays the one that is meant. */
+	rc = keep_command(m, fresh, err);
+	if (rc)
+		return rc;
+	anew = !same_targets(&old->targets, &fresh->targets);
+	rc = m->forward ? fsc_forward_reload(m->forward, fresh, err) : 0;
+	if (rc)
+		return rc;
+	m->config = fresh;
+	fsc_processes_retarget(m->processes, &fresh->targets);
+	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
+	rc = refresh(m, anew, err);
+	fsc_snoop_config_release(old);
+	free(old);
+	return rc;
+}
+
+/* What the file looked like when it was read. */
+void fsc_monitor_note_file(struct fsc_monitor *m)
+{
+	if (stat(m->opts->path, &m->file))
+		memset(&m->file, 0, sizeof(m->file));
+}
+
+int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
+{
+	struct fsc_snoop_config *fresh;
+	int rc;
+
+	if (!m->opts->path)
+		return fsc_err_set(
+		    err, ENOENT, "the monitor was started without a file that could be read again");
+	fresh = calloc(1, sizeof(*fresh));
+	if (!fresh)
+		return fsc_err_nomem(err);
+	fsc_monitor_note_file(m);
+	rc = fsc_snoop_config_read(m->opts->path, fresh, err);
+	if (!rc)
+		rc = adopt(m, fresh, err);
+	if (!rc) {
+		m->reloads++;
+		m->config_ok = true;
+		return 0;
+	}
+	m->failed_reloads++;
+	m->config_ok = false;
+	if (m->config != fresh) {
+		fsc_snoop_config_release(fresh);
+		free(fresh);
+	}
+	return rc;
+}
+
+/* From a signal or a change of the file: nobody waits for an answer. */
+int fsc_monitor_reload_or_say(struct fsc_monitor *m)
+{
+	struct fsc_err why = {0};
+	int rc = fsc_monitor_reload(m, &why);
+
+	if (!rc)
+		fsc_log(FSC_LOG_NOTE, "read %s again", m->opts->path);
+	else
+		fsc_log(FSC_LOG_WARN, "%s%s%s; the configuration before it stays in force", why.msg,
+			why.hint[0] ? "; " : "", why.hint);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+bool fsc_monitor_file_changed(const struct fsc_monitor *m)
+{
+	struct stat st;
+
+	return !stat(m->opts->path, &st) &&
+	       (st.st_dev != m->file.st_dev || st.st_ino != m->file.st_ino ||
+		st.st_size != m->file.st_size || st.st_mtim.tv_sec != m->file.st_mtim.tv_sec ||
+		st.st_mtim.tv_nsec != m->file.st_mtim.tv_nsec);
+}

@@ -1,0 +1,234 @@
+/* The books of a session: everything seen was kept or lost for a reason that has a name. */
+#include <string.h>
+
+#include "source/live_priv.h"
+
+static int add_refusal(struct fsc_live *l, const char *function, const char *why)
+{
+	struct fsc_refusal *r = fsc_vec_push(&l->refusals);
+
+	if (!r)
+		return -1;
+	*r = (struct fsc_refusal){function, why};
+	return 0;
+}
+
+static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
+{
+	const struct fsc_vec *refused = fsc_session_refused(l->session);
+	int rc = 0;
+
+	l->refusals.n = 0;
+	for (size_t i = 0; !rc && i < refused->n; i++) {
+		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
+		const struct fsc_target *t = fsc_targets_at(l->targets, r->target);
+
+		rc = add_refusal(l, l->funcs[t->row].name, fsc_err_text(r->code));
+	}
+	for (size_t i = 0; !rc && i < l->targets->skipped.n; i++) {
+		const struct fsc_skipped *k = FSC_AT(struct fsc_skipped, &l->targets->skipped, i);
+
+		rc = add_refusal(l, k->name, k->why);
+	}
+	s->refused = l->refusals.data;
+	s->n_refused = l->refusals.n;
+	return rc ? fsc_err_nomem(err) : 0;
+}
+
+static uint64_t count_timed(struct fsc_live *l, struct fsc_err *err)
+{
+	struct fsc_latencies all;
+	uint64_t n = 0;
+
+	if (fsc_live_latencies(l, false, &all, err))
+		return 0;
+	for (size_t i = 0; i < all.rows.n; i++)
+		n += FSC_AT(struct fsc_latency, &all.rows, i)->slot->count;
+	fsc_latencies_release(&all);
+	return n;
+}
+
+static int add_calls(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums, void *arg)
+{
+	uint64_t *n = arg;
+
+	(void)key;
+	*n += sums->calls;
+	return 0;
+}
+
+static uint64_t count_stacks(struct fsc_live *l, struct fsc_err *err)
+{
+	uint64_t n = 0;
+
+	fsc_session_stacks(l->session, add_calls, &n, err);
+	return n;
+}
+
+static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *err)
+{
+	struct fsc_profile all;
+	uint64_t kept;
+
+	if (fsc_session_mode(l->session) == FSC_MODE_TIME)
+		return count_timed(l, err);
+	if (fsc_session_mode(l->session) == FSC_MODE_STACK)
+		return count_stacks(l, err);
+	if (!l->by || fsc_live_snapshot(l, false, &all, err))
+		return seen;
+	kept = fsc_profile_total(&all);
+	fsc_profile_release(&all);
+	return kept;
+}
+
+static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
+		     struct fsc_summary *s)
+{
+	double total = 0;
+
+	s->cost_known = l->targets->rows.n > 0;
+	for (size_t i = 0; i < l->targets->rows.n; i++) {
+		enum fsc_cost c = l->cost_class[i];
+
+		s->cost_known &= l->costs.known[c];
+		total += l->costs.ns[c].outer * (double)fsc_session_seen(l->session, (uint32_t)i);
+	}
+	if (!s->cost_known)
+		return;
+	s->ns_per_hit = s->seen ? total / (double)s->seen : l->costs.ns[l->cost_class[0]].outer;
+	/* Hits that a predicate or --sample left out were hits. */
+	total += s->ns_per_hit * (double)(s->filtered + s->sampled_out);
+	s->share_known = cpu_ns > 0;
+	s->share_of_machine = of_machine;
+	if (s->share_known)
+		s->percent = 100 * total / (double)cpu_ns;
+	if (s->percent > 100)
+		s->percent = 100;
+}
+
+static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
+{
+	size_t n = 0;
+
+	for (int r = 0; r < FSC_RUNG_MAX; r++) {
+		size_t places = fsc_session_on_rung(l->session, (enum fsc_rung)r);
+
+		s->places += places;
+		if (places)
+			s->via[n++] = (struct fsc_named){fsc_rung_names[r], places};
+	}
+}
+
+/* Functions that stand on at least one place. */
+static size_t count_attached(const struct fsc_live *l)
+{
+	const struct fsc_vec *refused = fsc_session_refused(l->session);
+	size_t n = 0;
+
+	for (size_t row = 0; row < l->targets->rows.n; row++) {
+		size_t places = 0;
+
+		for (size_t i = 0; refused->n && i < fsc_targets_count(l->targets); i++)
+			places += fsc_targets_at(l->targets, i)->row == row;
+		for (size_t i = 0; i < refused->n; i++) {
+			const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
+
+			places -= fsc_targets_at(l->targets, r->target)->row == row && places;
+		}
+		n += !refused->n || places;
+	}
+	return n;
+}
+
+enum {
+	COUNT = 1 << FSC_MODE_COUNT,
+	TIME = 1 << FSC_MODE_TIME,
+	STACK = 1 << FSC_MODE_STACK,
+	TRACE = 1 << FSC_MODE_TRACE
+};
+
+/* What was seen and not kept, by name. Of paired calls, those that nothing else explains have not
+ * returned: they were still running at the end, were left by longjmp() or an exception, or lie
+ * deeper than the kernel keeps returns. */
+static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
+{
+	static const struct {
+		enum fsc_loss which;
+		const char *name;
+		unsigned modes;
+	} all[] = {
+	    {FSC_LOSS_KEYS_FULL, "keys_full", COUNT | TIME | STACK},
+	    {FSC_LOSS_KEYS_BUSY, "keys_busy", COUNT},
+	    {FSC_LOSS_STACK_FULL, "stack_full", STACK},
+	    {FSC_LOSS_STACK_COLLIDED, "stack_collided", STACK},
+	    {FSC_LOSS_RING_FULL, "ring_full", STACK | TRACE},
+	    {FSC_LOSS_UNREADABLE, "unreadable", TRACE},
+	    {FSC_LOSS_TOO_DEEP, "too_deep", TIME | STACK | TRACE},
+	    {FSC_LOSS_NO_THREAD, "no_thread", TIME | STACK | TRACE},
+	};
+	unsigned mode = 1u << fsc_session_mode(l->session);
+	uint64_t sum = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (!(mode & all[i].modes))
+			continue;
+		s->lost[n] =
+		    (struct fsc_named){all[i].name, fsc_session_loss(l->session, all[i].which)};
+		sum += s->lost[n++].n;
+	}
+	return sum;
+}
+
+static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
+{
+	uint64_t lost = add_losses(l, s), rest;
+	enum fsc_mode mode = fsc_session_mode(l->session);
+	size_t n = 0;
+
+	if (mode == FSC_MODE_TRACE || (mode == FSC_MODE_STACK && !fsc_session_pairs(l->session)))
+		s->kept = s->seen - (lost < s->seen ? lost : s->seen);
+	else
+		s->kept = count_kept(l, s->seen, err);
+	s->timed = fsc_session_pairs(l->session);
+	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
+	s->unwatched = fsc_session_loss(l->session, FSC_LOSS_UNWATCHED);
+	for (uint32_t i = 0; i < l->targets->rows.n; i++)
+		l->funcs[i].records_lost = fsc_session_row_lost(l->session, i);
+	s->returns_lost = fsc_session_loss(l->session, FSC_LOSS_RETURN_FULL);
+	if (mode != FSC_MODE_STACK)
+		s->stacks_lost = fsc_session_loss(l->session, FSC_LOSS_STACK_FULL) +
+				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED);
+	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
+	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
+	if (mode == FSC_MODE_TRACE || !fsc_session_pairs(l->session))
+		return;
+	rest = s->seen - s->kept;
+	while (s->lost[n].name)
+		n++;
+	s->lost[n] = (struct fsc_named){"unreturned", rest - (lost < rest ? lost : rest)};
+}
+
+int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
+		     struct fsc_summary *ret, struct fsc_err *err)
+{
+	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n,
+				.duration_s = duration_s,
+				.funcs = l->funcs,
+				.n_funcs = l->targets->rows.n};
+	int rc = list_refusals(l, &s, err);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < l->targets->rows.n; i++)
+		s.seen += fsc_session_seen(l->session, (uint32_t)i);
+	close_books(l, &s, err);
+	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
+	s.missed = fsc_session_missed(l->session);
+	s.shifted = fsc_session_shifted(l->session);
+	s.attached = count_attached(l);
+	add_rungs(l, &s);
+	add_cost(l, cpu_ns, of_machine, &s);
+	*ret = s;
+	return 0;
+}

@@ -1,0 +1,20 @@
+/* What the files of the live source share. */
+#ifndef FSC_SOURCE_LIVE_PRIV_H
+#define FSC_SOURCE_LIVE_PRIV_H
+
+#include "engine/calibrate.h"
+#include "source/cgroups.h"
+#include "source/live.h"
+
+struct fsc_live {
+	struct fsc_session *session;
+	const struct fsc_targets *targets;
+	struct fsc_func *funcs;
+	uint32_t by;
+	struct fsc_cgroups *cgroups;
+	enum fsc_cost *cost_class; /* per row */
+	struct fsc_costs costs;
+	struct fsc_vec refusals; /* struct fsc_refusal */
+};
+
+#endif
