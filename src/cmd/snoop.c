@@ -26,7 +26,7 @@ static const struct fsc_opt snoop_opts[] = {
     {0, "check", FSC_OPT_STRING, offsetof(struct snoop_opts, check), "FILE",
      "say whether a configuration is right, and do nothing", NULL},
     {0, "preset", FSC_OPT_LIST, offsetof(struct snoop_opts, presets), "NAME",
-     "watch ready functions (cuda, cublas, cudnn, nccl, ...); repeatable", NULL},
+     "watch ready functions: cuda, cublas, libc ...", NULL},
     {'p', "pid", FSC_OPT_LIST, offsetof(struct snoop_opts, pids), "PID",
      "only this process; may be repeated, or 1,2,3", NULL},
     {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,

@@ -296,7 +296,7 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 					 .n_errors = errors.n,
 					 .slow = slow.data,
 					 .n_slow = slow.n,
-					 .processes = fsc_processes_count(l->processes),
+					 .processes = fsc_processes_count(l->processes, !before),
 					 .top = top,
 					 .whole = !before,
 				     },
@@ -409,7 +409,7 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 	s->errors = ret->total.errors.data;
 	s->n_errors = ret->total.errors.n;
 	s->books = &ret->books;
-	s->processes = fsc_processes_count(l->processes);
+	s->processes = fsc_processes_count(l->processes, false);
 	s->series_cap = cap;
 	return 0;
 }

@@ -77,11 +77,20 @@ int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err)
 
 /* ---- reports ---- */
 
+uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine)
+{
+	*of_machine = fsc_processes_all(m->processes);
+	if (*of_machine)
+		return fsc_cputime_machine() - m->cpu_start;
+	return m->child_cpu ? m->child_cpu : fsc_processes_cpu(m->processes);
+}
+
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err)
 {
-	uint64_t cpu = fsc_cputime_machine();
+	bool of_machine;
+	uint64_t cpu = fsc_monitor_cpu(m, &of_machine);
 
-	return fsc_hooks_summary(m->hooks, cpu > m->cpu_start ? cpu - m->cpu_start : 0, true,
+	return fsc_hooks_summary(m->hooks, cpu, of_machine,
 				 (double)(fsc_clock_mono() - m->start_ns) / 1e9, ret, err);
 }
 
@@ -173,7 +182,7 @@ static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 	(void)n;
 	loop->stop = true;
 	m->child_ended = true;
-	return fsc_child_wait(&m->child, &m->child_status, &(uint64_t){0}, err);
+	return fsc_child_wait(&m->child, &m->child_status, &m->child_cpu, err);
 }
 
 static int on_time_up(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -200,6 +209,8 @@ static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
 	const struct fsc_processes_to to = told(m);
 	int rc = fsc_processes_read(m->processes, &to, err);
 
+	if (!rc && is_due(&m->cpu_ns, COLLECT))
+		fsc_processes_cpu(m->processes);
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)

@@ -28,13 +28,14 @@ struct fsc_monitor {
 	struct fsc_child child;
 	bool child_ended;
 	int child_status;
+	uint64_t child_cpu; /* ns that it and its children have used, once it has ended */
 	int inotify;
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
 	uint64_t reloads, failed_reloads;
 	uint64_t start_ns, cpu_start;
-	uint64_t collect_ns, scan_ns, report_ns, budget_ns; /* when they are due */
-	double warn_budget;				    /* lines that may be written */
+	uint64_t collect_ns, scan_ns, cpu_ns, report_ns, budget_ns; /* when due */
+	double warn_budget;					    /* lines that may be written */
 	uint64_t warn_ns, unwarned;
 	uint64_t budget_seen, budget_cpu; /* at the last look */
 	struct fsc_buf line;		  /* of an event */
@@ -54,6 +55,8 @@ int fsc_monitor_reload_or_say(struct fsc_monitor *m);
 int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
 /* Functions were added to the configuration in force, or taken out. */
 int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err);
+/* CPU time, in ns, that the watched processes have used, or the whole machine where all are. */
+uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine);
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
 
 /* requests.c: fsc_control_fn. */

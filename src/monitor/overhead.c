@@ -7,21 +7,21 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
-#include "source/cputime.h"
 
 #define LOOK_S 1.0
 
-/* Over the last second: the part of the machine's CPU time, in percent, that went into hits. */
+/* Over the last second: the part of the CPU time, in percent, that went into hits. */
 int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 {
 	double most = m->config->max_overhead, share;
 	uint64_t now = fsc_clock_mono(), cpu;
 	struct fsc_hooks_cost cost;
+	bool of_machine;
 
 	if (now < m->budget_ns)
 		return 0;
 	m->budget_ns = now + (uint64_t)(LOOK_S * 1e9);
-	cpu = fsc_cputime_machine();
+	cpu = fsc_monitor_cpu(m, &of_machine);
 	fsc_hooks_cost(m->hooks, &cost);
 	if (!m->budget_cpu || cpu <= m->budget_cpu) {
 		m->budget_cpu = cpu;
@@ -32,9 +32,9 @@ int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 	if (share <= most || !cost.dearest_ns)
 		return 0;
 	fsc_log(FSC_LOG_WARN,
-		"%s is not watched any more: probes took %.1f%% of the machine's CPU time, and "
+		"%s is not watched any more: probes took %.1f%% of the %s's CPU time, and "
 		"max_overhead is %g%%; reading the configuration again puts it back",
-		cost.dearest, share, most);
+		cost.dearest, share, of_machine ? "machine" : "target", most);
 	return fsc_hooks_let_go(m->hooks, &cost, err);
 }
 

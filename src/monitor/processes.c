@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/mmaps.h"
+#include "source/cputime.h"
 #include "sym/libs.h"
 
 enum { MOST_SEEN = 65536 }; /* files that were told of, before all are told of again */
@@ -26,7 +27,8 @@ struct process {
 	bool of_command; /* the command, or one of its descendants */
 	bool ended;	 /* its leader is; others of its threads may still run */
 	char comm[FSC_COMM_LEN + 1];
-	char *program; /* base name; NULL: not known */
+	char *program;		      /* base name; NULL: not known */
+	uint64_t cpu_start, cpu_last; /* ns */
 };
 
 struct fsc_processes {
@@ -35,6 +37,8 @@ struct fsc_processes {
 	struct fsc_vec all;	 /* struct process */
 	struct fsc_map seen;	 /* files that were told of */
 	pid_t command;
+	size_t ended;	   /* wanted ones that are gone */
+	uint64_t cpu_past; /* ns that they have used */
 };
 
 /* What a reading needs at hand. */
@@ -221,6 +225,8 @@ static int judge(const struct reading *r, struct process *x, struct fsc_err *err
 		return 0;
 	x->judged = true;
 	x->wanted = wanted;
+	if (wanted && !x->cpu_start)
+		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
 	return r->to->judged(r->to->arg, x->pid, wanted, err);
 }
 
@@ -327,6 +333,8 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 		if (gone && !rc && !x->judged)
 			rc = judge(r, x, err);
 		if (gone && !rc) {
+			r->p->ended += x->wanted;
+			r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
 			rc = r->to->gone(r->to->arg, x->pid, err);
 			free(x->program);
 			continue;
@@ -451,9 +459,24 @@ const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
 	return x ? x->comm : "";
 }
 
-size_t fsc_processes_count(const struct fsc_processes *p)
+uint64_t fsc_processes_cpu(struct fsc_processes *p)
 {
-	size_t n = 0;
+	uint64_t sum = p->cpu_past;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct process *x = FSC_AT(struct process, &p->all, i);
+		uint64_t now = x->judged && x->wanted ? fsc_cputime_process(x->pid) : 0;
+
+		if (now > x->cpu_last)
+			x->cpu_last = now;
+		sum += x->judged && x->wanted ? x->cpu_last - x->cpu_start : 0;
+	}
+	return sum;
+}
+
+size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
+{
+	size_t n = ever ? p->ended : 0;
 
 	for (size_t i = 0; i < p->all.n; i++) {
 		const struct process *x = FSC_AT(struct process, &p->all, i);

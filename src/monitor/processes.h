@@ -52,8 +52,11 @@ bool fsc_processes_all(const struct fsc_processes *p);
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
 /* Its name; "" if nothing is known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
-/* How many wanted ones run. */
-size_t fsc_processes_count(const struct fsc_processes *p);
+/* How many wanted ones run; ever: and have run. */
+size_t fsc_processes_count(const struct fsc_processes *p, bool ever);
+/* CPU time, in ns, that wanted processes have used since they were first seen; of one that ended,
+ * what was seen last. */
+uint64_t fsc_processes_cpu(struct fsc_processes *p);
 /* Calls fn for each process that was judged. */
 int fsc_processes_each(const struct fsc_processes *p,
 		       int (*fn)(pid_t pid, bool wanted, void *arg, struct fsc_err *err), void *arg,

@@ -80,7 +80,7 @@ static int stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b
 			&(struct fsc_report){.calls = &total.calls,
 					     .errors = total.errors.data,
 					     .n_errors = total.errors.n,
-					     .processes = fsc_processes_count(m->processes),
+					     .processes = fsc_processes_count(m->processes, false),
 					     .whole = true},
 			b);
 	fsc_tally_release(&total);
@@ -103,7 +103,8 @@ static int status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *
 		       ",\"config_ok\":%s,\"reloads\":%llu,\"failed_reloads\":%llu,"
 		       "\"processes\":%zu,\"slow_calls\":%llu,\"clients\":%zu,\"dropped\":%llu}\n",
 		       m->config_ok ? "true" : "false", (unsigned long long)m->reloads,
-		       (unsigned long long)m->failed_reloads, fsc_processes_count(m->processes),
+		       (unsigned long long)m->failed_reloads,
+		       fsc_processes_count(m->processes, false),
 		       (unsigned long long)fsc_slow_count(m->slow), fsc_control_clients(m->control),
 		       (unsigned long long)fsc_control_dropped(m->control));
 	return 0;
