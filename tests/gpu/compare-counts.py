@@ -3,11 +3,11 @@
 import json
 import sys
 
-where, layer = sys.argv[1], sys.argv[2]
+where = sys.argv[1]
 
 
 def load(name):
-    lines = [json.loads(line) for line in open(f"{where}/{name}.stats")]
+    lines = [json.loads(line) for line in open(f"{where}/{name}")]
     counts = {}
     for line in lines:
         if line["type"] == "latency":
@@ -15,12 +15,10 @@ def load(name):
     return counts
 
 
-parts = {line["part"]: line for line in map(json.loads, open(f"{where}/training"))}
 before, after = load("before"), load("after")
 seen = {name: n - before.get(name, 0) for name, n in after.items()}
-theirs = parts["counted"]["counts"]
-alone, watched = parts["alone"]["step_ms"], parts["watched"]["step_ms"]
-print(f"# a step: {alone:.3f} ms alone, {watched:.3f} ms watched: {100 * (watched / alone - 1):+.1f} %")
+theirs = json.load(open(f"{where}/counts"))["counts"]
+layer = "driver" if "cuLaunchKernel" in seen else "runtime"
 
 # Ours, and what the profiler calls the same thing; the driver's calls are the runtime's of every copy, shared or linked in.
 same = {

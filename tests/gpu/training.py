@@ -1,5 +1,5 @@
-"""A small training loop in three parts, each begun when the file of its name appears in the directory given: alone (not
-watched), watched, counted (with PyTorch's own profiler). Prints one JSON line after each part."""
+"""A small training loop that is asked by lines on standard input: "time" for the time of a step, "count" for what PyTorch's own
+profiler counts meanwhile. Answers each with one line of JSON."""
 
 import json
 import os
@@ -8,10 +8,11 @@ import time
 
 import torch
 import torch.nn as nn
+from torch.profiler import ProfilerActivity, profile
 
 torch.manual_seed(0)
 torch.backends.cudnn.benchmark = False
-where, steps = sys.argv[1], int(sys.argv[2])
+steps = int(sys.argv[1])
 device = torch.device("cuda")
 model = nn.Sequential(
     nn.Conv2d(3, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(),
@@ -44,23 +45,24 @@ def tell(**what):
     print(json.dumps(what), flush=True)
 
 
-def wait_for(name):
-    while not os.path.exists(os.path.join(where, name)):
-        time.sleep(0.01)
+def profiled():
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
+        train()
+    counts = {}
+    for e in p.events():
+        counts[e.name] = counts.get(e.name, 0) + 1
+    return counts
 
 
+# Asked by lines on standard input: time, count, end.
 for _ in range(20):
     step()
-tell(part="alone", pid=os.getpid(), step_ms=1000 * min(train() for _ in range(3)))
-wait_for("watched")
-tell(part="watched", step_ms=1000 * min(train() for _ in range(3)))
-wait_for("counted")
-from torch.profiler import ProfilerActivity, profile  # noqa: E402
-
-with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as p:
-    train()
-counts = {}
-for e in p.events():
-    counts[e.name] = counts.get(e.name, 0) + 1
-tell(part="counted", counts=counts)
-wait_for("end")
+train()
+tell(ready=os.getpid())
+for line in sys.stdin:
+    if line == "time\n":
+        tell(step_ms=1000 * min(train() for _ in range(3)))
+    elif line == "count\n":
+        tell(counts=profiled())
+    else:
+        break
