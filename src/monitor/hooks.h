@@ -30,8 +30,8 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err);
 int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
 /* A process is gone; if it was wanted, its numbers are kept by fsc_hooks_collect(). */
 int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
-/* Calls met() for processes that have made calls and were not told of; then keeps what those that
- * are gone have measured, under their number, in `ended`, and gives their room back. */
+/* Keeps what processes that are gone have measured, under their number, in `ended`, and gives their
+ * room back; then calls met() for each that has made calls. */
 int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_tally *ended, struct fsc_err *err);
 /* Adds what is measured of running processes. Functions are numbers in fsc_hooks_funcs(). */

@@ -153,21 +153,20 @@ static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
 	return is_gone((pid_t)pid, arg);
 }
 
+/* Those that are gone go first: whoever has a slot after that is to be met. */
 int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
 {
 	struct meeting m = {met, arg, err, 0};
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = fsc_session_slots(batch_at(h, i)->session, meet, &m, err);
-	if (rc || !h->gone.n)
-		return rc;
-	for (size_t i = 0; !rc && i < h->batches.n; i++)
+	for (size_t i = 0; !rc && h->gone.n && i < h->batches.n; i++)
 		rc = keep_gone(h, batch_at(h, i), ended, err);
-	if (!rc && h->closed.calls.rows.n)
+	if (!rc && h->gone.n && h->closed.calls.rows.n)
 		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
 	h->gone.n = 0;
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = fsc_session_slots(batch_at(h, i)->session, meet, &m, err);
 	return rc;
 }
 

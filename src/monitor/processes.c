@@ -25,7 +25,11 @@ struct process {
 	pid_t pid;
 	bool judged, wanted;
 	bool of_command; /* the command, or one of its descendants */
-	bool ended;	 /* its leader is; others of its threads may still run */
+	/* Its leader has ended: 1 since this reading, 2 since an earlier one, so that all that was
+	 * told of it before has been read. Others of its threads may still run. */
+	unsigned ended;
+	uint64_t
+	    doubted; /* the reading since which it has not seemed wanted; 0: it has, or is new */
 	char comm[FSC_COMM_LEN + 1];
 	char *program;		      /* base name; NULL: not known */
 	uint64_t cpu_start, cpu_last; /* ns */
@@ -37,6 +41,7 @@ struct fsc_processes {
 	struct fsc_vec all;	 /* struct process */
 	struct fsc_map seen;	 /* files that were told of */
 	pid_t command;
+	uint64_t readings;
 	size_t ended;	   /* wanted ones that are gone */
 	uint64_t cpu_past; /* ns that they have used */
 };
@@ -212,7 +217,10 @@ static bool is_target(const struct fsc_processes *p, const struct process *x)
 	return false;
 }
 
-static int judge(const struct reading *r, struct process *x, struct fsc_err *err)
+/* What does not seem wanted is looked at once more after the next reading: each CPU tells for
+ * itself what processes do, and the name of a new program may come after what it maps. Nothing is
+ * lost by it: whoever is not judged counts. */
+static int judge(const struct reading *r, struct process *x, bool at_once, struct fsc_err *err)
 {
 	bool wanted;
 
@@ -223,8 +231,16 @@ static int judge(const struct reading *r, struct process *x, struct fsc_err *err
 	wanted = is_target(r->p, x);
 	if (x->judged && wanted == x->wanted)
 		return 0;
+	if (wanted)
+		x->doubted = 0;
+	else if (!x->doubted)
+		x->doubted = r->p->readings;
+	if (!wanted && !at_once && x->doubted == r->p->readings)
+		return 0;
 	x->judged = true;
 	x->wanted = wanted;
+	fsc_log(FSC_LOG_DEBUG, "process %d, %s, program %s: %s", x->pid, x->comm,
+		x->program ? x->program : "unknown", wanted ? "watched" : "left alone");
 	if (wanted && !x->cpu_start)
 		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
 	return r->to->judged(r->to->arg, x->pid, wanted, err);
@@ -265,7 +281,7 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 		set_program(x, path);
 	/* By now its name and program are known, if it has just begun. */
 	if (!x->judged) {
-		int rc = judge(r, x, err);
+		int rc = judge(r, x, false, err);
 
 		if (rc)
 			return rc;
@@ -282,8 +298,9 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 	x = find_or_add(r->p, child, err);
 	if (!x)
 		return -ENOMEM;
-	/* Met, or found in /proc, before the kernel told of it. */
-	if ((x->judged || x->of_command) && !x->ended)
+	/* Met, or found in /proc, before the kernel told of it; or it has told of what came later
+	 * first: each CPU tells for itself. */
+	if ((x->judged || x->of_command || x->comm[0]) && !x->ended)
 		return 0;
 	/* The number of one that ended. */
 	if (x->judged && r->to->gone(r->to->arg, child, err))
@@ -308,6 +325,7 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 	free(x->program);
 	x->program = NULL;		    /* the first file it maps, which comes next */
 	x->judged = x->judged && x->wanted; /* what was not wanted may be now */
+	x->doubted = 0;
 	return 0;
 }
 
@@ -316,8 +334,8 @@ static void on_exit_of(void *arg, pid_t pid)
 	const struct reading *r = arg;
 	struct process *x = find(r->p, pid);
 
-	if (x)
-		x->ended = true;
+	if (x && !x->ended)
+		x->ended = 1;
 }
 
 /* Those whose last thread is gone leave the table. */
@@ -328,10 +346,13 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 
 	for (size_t i = 0; i < r->p->all.n; i++) {
 		struct process *x = FSC_AT(struct process, &r->p->all, i);
-		bool gone = (x->ended || all) && kill(x->pid, 0) && errno == ESRCH;
+		bool gone = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
+
+		if (x->ended == 1)
+			x->ended = 2;
 
 		if (gone && !rc && !x->judged)
-			rc = judge(r, x, err);
+			rc = judge(r, x, true, err);
 		if (gone && !rc) {
 			r->p->ended += x->wanted;
 			r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
@@ -351,8 +372,17 @@ int fsc_processes_read(struct fsc_processes *p, const struct fsc_processes_to *t
 	struct reading r = {p, to};
 	const struct fsc_mmaps_to told = {
 	    .arg = &r, .mmap = on_mmap, .fork = on_fork, .exec = on_exec, .exit = on_exit_of};
-	int rc = p->mmaps ? fsc_mmaps_read(p->mmaps, &told, err) : 0;
+	int rc = 0;
 
+	p->readings++;
+	if (p->mmaps)
+		rc = fsc_mmaps_read(p->mmaps, &told, err);
+	for (size_t i = 0; !rc && i < p->all.n; i++) {
+		struct process *x = FSC_AT(struct process, &p->all, i);
+
+		if (!x->judged && x->doubted)
+			rc = judge(&r, x, false, err);
+	}
 	return rc ? rc : sweep(&r, false, err);
 }
 
@@ -362,7 +392,7 @@ static int scan_one(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	struct process *x = find_or_add(r->p, pid, err);
-	int rc = x ? judge(r, x, err) : -ENOMEM;
+	int rc = x ? judge(r, x, false, err) : -ENOMEM;
 
 	if (rc || !x->wanted)
 		return rc;
@@ -440,9 +470,10 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 		return 0;
 	if (p->command && !x->of_command)
 		x->of_command = descends(pid, p->command);
-	/* The kernel may have had no room to tell that it is gone. */
-	x->ended = x->ended || !p->mmaps || (kill(pid, 0) && errno == ESRCH);
-	return judge(&r, x, err);
+	/* One that is gone already is judged by what the kernel will tell of it. */
+	if (!x->comm[0])
+		read_comm(x);
+	return x->comm[0] || x->of_command ? judge(&r, x, false, err) : 0;
 }
 
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
