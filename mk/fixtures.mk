@@ -13,7 +13,7 @@ FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLA
 
 # One C file, one program.
 FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner \
-	     timed nest jumps inflight strings enums structs usdtargs
+	     timed nest jumps inflight strings enums structs usdtargs steady
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented
