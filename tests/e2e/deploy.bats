@@ -99,12 +99,14 @@ has_data() {
 # ---- what the files ask ----
 
 # panels FILE: the expressions of a dashboard, one per line, with Grafana's variables filled in.
+# shellcheck disable=SC2016 # they are Grafana's variables
 panels() {
 	jq -r '.panels[].targets[]?.expr' "$1" |
 		sed -e 's/\$__rate_interval/30s/g; s/\$__range/30s/g; s/\$top/10/g; s/"\$[a-z]*"/".*"/g'
 }
 
 # variables FILE: the expressions that a dashboard's variables are found by: label_values(EXPRESSION, LABEL), as it is written.
+# shellcheck disable=SC2016
 variables() {
 	jq -r '.templating.list[] | select(.type == "query") | .definition' "$1" | sed -e 's/"\$[a-z]*"/".*"/g'
 }
@@ -200,4 +202,118 @@ ask_rules() {
 	ask_dashboards
 	ask_rules
 	! has_data 'funcscope_call_duration_seconds_bucket' || fail "a classic histogram was scraped"
+}
+
+# ---- systemd ----
+
+# setting NAME: its value in the unit.
+setting() {
+	sed -n "s/^$1=//p" "$DEPLOY/systemd/funcscope-snoop.service"
+}
+
+@test "deploy: systemd takes the unit" {
+	need systemd-analyze systemd
+	sed "s|/usr/local/bin/funcscope|$FUNCSCOPE|" "$DEPLOY/systemd/funcscope-snoop.service" >funcscope-snoop.service
+	systemd-analyze verify --man=no ./funcscope-snoop.service >check 2>&1 || fail "$(<check)"
+	assert_eq 'what it says' '' "$(<check)"
+}
+
+@test "deploy: systemd finds the unit well closed" {
+	need systemd-analyze systemd
+	systemd-analyze security --offline=true --threshold=30 --no-pager "$DEPLOY/systemd/funcscope-snoop.service" >check 2>&1 ||
+		fail "exposure over 3.0: $(tail -n 1 check)"
+}
+
+@test "deploy: the unit's capabilities are enough, for a program in a closed directory and a mount namespace" {
+	((EUID == 0)) || skip "needs root"
+	need_fixture steady
+	need_command setpriv
+	need_command unshare
+	local caps
+	caps=-all$(setting CapabilityBoundingSet | sed 's/CAP_//g; s/\(^\| \)/,+/g' | tr '[:upper:]' '[:lower:]')
+	assert_eq capabilities '-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search' "$caps"
+	install -d -m 700 -o 65534 closed
+	install -m 700 -o 65534 "$FIXTURES/steady" closed/steady
+	mkfifo hold
+	chmod a+x "$BATS_RUN_TMPDIR" # for the other user
+	(cd closed && exec setpriv --reuid=65534 --clear-groups --inh-caps=-all ./steady <../hold 3>&-) &
+	PIDS+=("$!")
+	exec 7>hold
+	printf '{"custom_sym": {"quick": {"symbol": "quick", "library": "steady"}}, "targets": {"pids": [%d]}, "report": {"every": "0"}}\n' \
+		"${PIDS[0]}" >snoop.json
+	# a namespace of its own, as ProtectSystem= makes one
+	unshare --mount setpriv --inh-caps=-all --bounding-set="$caps" --no-new-privs \
+		"$FUNCSCOPE" snoop --no-socket -d 1 -f json -c snoop.json >out 2>err 3>&- 7>&- </dev/null || fail "$(<err)"
+	assert_match 'what was attached' "$(last_line)" '"attached":1,'
+	refute_match 'what was seen' "$(last_line)" '"seen":0,'
+}
+
+# ---- Kubernetes, and what all have ----
+
+@test "deploy: the DaemonSet has the fields it needs, and no more rights" {
+	need_yaml
+	/usr/bin/python3 - "$DEPLOY/kubernetes" >got 2>&1 <<-'END' || fail "$(<got)"
+		import sys, yaml
+		top = sys.argv[1]
+		read = lambda name: list(yaml.safe_load_all(open(f"{top}/{name}")))
+		daemon, service = read("daemonset.yaml")
+		assert (daemon["apiVersion"], daemon["kind"]) == ("apps/v1", "DaemonSet")
+		template = daemon["spec"]["template"]
+		labels = template["metadata"]["labels"]
+		assert daemon["spec"]["selector"]["matchLabels"] == labels == service["spec"]["selector"]
+		pod = template["spec"]
+		assert pod["hostPID"] is True and not pod.get("hostNetwork") and not pod.get("hostIPC")
+		assert pod["automountServiceAccountToken"] is False
+		[box] = pod["containers"]
+		rights = box["securityContext"]
+		assert rights["privileged"] is False and rights["allowPrivilegeEscalation"] is False
+		assert rights["readOnlyRootFilesystem"] is True and rights["seccompProfile"]["type"] == "RuntimeDefault"
+		assert rights["capabilities"]["drop"] == ["ALL"]
+		unit = open(f"{top}/../systemd/funcscope-snoop.service").read()
+		[line] = [l for l in unit.splitlines() if l.startswith("CapabilityBoundingSet=")]
+		assert {"CAP_" + c for c in rights["capabilities"]["add"]} == set(line.split("=")[1].split()), "not those of the unit"
+		[port] = box["ports"]
+		notes = template["metadata"]["annotations"]
+		assert notes["prometheus.io/scrape"] == "true" and notes["prometheus.io/port"] == str(port["containerPort"])
+		for probe in "startupProbe", "readinessProbe", "livenessProbe":
+		    assert box[probe]["httpGet"] == {"path": notes["prometheus.io/path"], "port": port["name"]}, probe
+		assert box["resources"]["requests"].keys() == {"cpu", "memory"} and "memory" in box["resources"]["limits"]
+		[mount] = box["volumeMounts"]
+		[volume] = pod["volumes"]
+		assert mount["name"] == volume["name"] and mount["readOnly"] is True and "hostPath" not in volume
+		[kustom] = read("kustomization.yaml")
+		[made] = kustom["configMapGenerator"]
+		assert volume["configMap"]["name"] == made["name"]
+		assert box["args"][-1] == mount["mountPath"] + "/" + made["files"][0]
+		assert f':{port["containerPort"]}"' in open(f"{top}/{made['files'][0]}").read()
+		[space] = read("namespace.yaml")
+		assert space["metadata"]["name"] == kustom["namespace"]
+	END
+}
+
+@test "deploy: kubectl puts the Kubernetes files together" {
+	need kubectl kubernetes-client
+	timeout 30 kubectl kustomize "$DEPLOY/kubernetes" >out 2>err || fail "$(<err)"
+	assert_eq kinds 'ConfigMap DaemonSet Namespace Service' "$(sed -n 's/^kind: //p' out | sort | xargs)"
+}
+
+@test "deploy: all YAML and JSON can be read, and the configurations are right" {
+	need_yaml
+	local f
+	while read -r f; do
+		case $f in
+		*.json) [[ $f == */snoop.json ]] || jq -e . "$f" >/dev/null || fail "$f" ;;
+		*) /usr/bin/python3 -c 'import sys, yaml; assert all(yaml.safe_load_all(open(sys.argv[1])))' "$f" 2>err || fail "$f: $(<err)" ;;
+		esac
+	done < <(find "$DEPLOY" -name '*.json' -o -name '*.yml' -o -name '*.yaml')
+	for f in "$DEPLOY"/*/snoop.json; do
+		fs_ok snoop --check "$f"
+	done
+}
+
+@test "deploy: the container file copies what the build makes" {
+	local f
+	f=$(sed -n 's/^COPY \([^ ]*\) .*/\1/p' "$DEPLOY/Containerfile")
+	assert_eq 'the static program' build/static/funcscope "$f"
+	assert_eq 'how it is called' '["/funcscope"]' "$(sed -n 's/^ENTRYPOINT //p' "$DEPLOY/Containerfile")"
 }
