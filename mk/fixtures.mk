@@ -13,10 +13,13 @@ FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLA
 
 # One C file, one program.
 FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner \
-	     timed nest jumps inflight strings enums structs usdtargs steady
+	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner
+# Look-alikes of libraries, by the names of the real ones.
+FIX_CUDA  := $(addprefix cuda/,libcudart.so.13 libcublas.so.13 libcudnn.so.9 libnccl.so.2 libtorch_cpu.so)
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
-	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented
+	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -24,8 +27,8 @@ FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 .PHONY: fixtures
 fixtures: $(FIX_ALL)
 
-$(FIX_ALL): | $(FIX)/bare
-$(FIX)/bare:
+$(FIX_ALL): | $(FIX)/bare $(FIX)/cuda
+$(FIX)/bare $(FIX)/cuda:
 	@mkdir -p $@
 
 $(addprefix $(FIX)/,$(FIX_PLAIN)): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
@@ -119,6 +122,21 @@ $(FIX)/bare/libfix.so.1: $(FIX)/libfix.so.1
 
 $(FIX)/usefix: $(FIX_SRC)/usefix.c $(FIX)/libfix.so.1 $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libfix.so.1 -Wl,-rpath,'$$ORIGIN'
+
+$(addprefix $(FIX)/,$(FIX_CUDA)): $(FIX)/cuda/lib%: $(FIX_SRC)/cudalib.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -shared -fPIC -DLIB=$(firstword $(subst ., ,$*)) -Wl,-soname,$(@F) -o $@ $<
+
+$(FIX)/cudaapp: $(FIX_SRC)/cudaapp.c $(addprefix $(FIX)/,$(FIX_CUDA)) $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -o $@ $< $(addprefix $(FIX)/,$(FIX_CUDA)) -Wl,-rpath,'$$ORIGIN/cuda'
+
+$(FIX)/cudaapp-static: $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -static -o $@ $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c
+
+$(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -o $@ $<
+
+$(FIX)/schedule: $(FIX_SRC)/schedule.c $(FIX)/libsched.so $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -pthread -o $@ $< $(FIX)/libsched.so -Wl,-rpath,'$$ORIGIN'
 
 # gcc makes the nop only in code that is not position independent. Linked without -pg, which would add a profiler.
 $(FIX)/nop5forks: $(FIX_SRC)/forks.c $(FIX_HDR)
