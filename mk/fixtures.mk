@@ -123,6 +123,8 @@ $(FIX)/bare/libfix.so.1: $(FIX)/libfix.so.1
 $(FIX)/usefix: $(FIX_SRC)/usefix.c $(FIX)/libfix.so.1 $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libfix.so.1 -Wl,-rpath,'$$ORIGIN'
 
+$(addprefix $(FIX)/,$(FIX_CUDA) cudaapp cudaapp-static): FIX_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
 $(addprefix $(FIX)/,$(FIX_CUDA)): $(FIX)/cuda/lib%: $(FIX_SRC)/cudalib.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -shared -fPIC -DLIB=$(firstword $(subst ., ,$*)) -Wl,-soname,$(@F) -o $@ $<
 
@@ -133,7 +135,7 @@ $(FIX)/cudaapp-static: $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -static -o $@ $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c
 
 $(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
-	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -o $@ $<
+	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libsched.so -o $@ $<
 
 $(FIX)/schedule: $(FIX_SRC)/schedule.c $(FIX)/libsched.so $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -pthread -o $@ $< $(FIX)/libsched.so -Wl,-rpath,'$$ORIGIN'

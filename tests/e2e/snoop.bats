@@ -1,0 +1,442 @@
+# The monitor: exact counts, percentiles, slow calls and errors; processes and libraries that come and go; requests; changes of the
+# configuration under load; receivers that fail; bad input.
+load common
+load measure
+load snoop
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+# The fixture libraries by their places: known before any process has mapped them.
+cuda_libraries() {
+	printf '"libraries": {"cuda": "%s", "cublas": "%s", "cudnn": "%s", "nccl": "%s", "libtorch": "%s"}' \
+		"$FIXTURES/cuda/libcudart.so.13" "$FIXTURES/cuda/libcublas.so.13" "$FIXTURES/cuda/libcudnn.so.9" \
+		"$FIXTURES/cuda/libnccl.so.2" "$FIXTURES/cuda/libtorch_cpu.so"
+}
+
+# ---- the sample, as printed ----
+
+SAMPLE_CUDA='cudaMalloc cudaFree cudaDeviceSynchronize cudaGetLastError cudaGetDevice'
+SAMPLE_CUDNN='cudnnCreate cudnnDestroy cudnnConvolutionForward cudnnConvolutionBackwardData'
+SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
+
+@test "the printed sample, against the fixture libraries: counts are exact, errors have their names" {
+	local f
+	start_runner "$FIXTURES/cudaapp" ask
+	cp "$E2E_TOP/tests/fixtures/snoop-seed.json" snoop.json
+	snoop --no-socket -p "$RUNNER"
+	ask all=20
+	for f in $SAMPLE_CUDA; do ask "$f=7:100"; done
+	ask cudaMalloc=3:2
+	for f in $SAMPLE_CUDNN; do ask "$f=5:2002"; done
+	for f in $SAMPLE_NCCL; do ask "$f=4:5"; done
+	ask linear_forward=6:1
+	ended
+	for f in $SAMPLE_CUDA; do
+		[[ $f == cudaMalloc ]] || assert_timed "$f" 27
+		assert_eq "errors of $f" 7 "$(errors_of "$f" cudaErrorNoDevice)"
+	done
+	assert_timed cudaMalloc 30
+	assert_eq "no memory" 3 "$(errors_of cudaMalloc cudaErrorMemoryAllocation)"
+	for f in $SAMPLE_CUDNN; do
+		assert_timed "$f" 25
+		assert_eq "errors of $f" 5 "$(errors_of "$f" CUDNN_STATUS_BAD_PARAM_NULL_POINTER)"
+	done
+	for f in $SAMPLE_NCCL; do
+		assert_timed "$f" 24
+		assert_eq "errors of $f" 4 "$(errors_of "$f" ncclInvalidUsage)"
+	done
+	assert_timed linear_forward 26
+	assert_timed vectorAdd 20
+	assert_eq "rows" 14 "$(rows type=latency | wc -l)"
+	assert_eq "rows of errors" 13 "$(rows type=errors | wc -l)"
+	assert_eq "returns without an entry" 0 "$(summary unmatched_returns)"
+}
+
+@test "the printed sample as text: the error table names the error, the rankings are there" {
+	start_runner "$FIXTURES/cudaapp" ask
+	arm_as snoop -c "$E2E_TOP/tests/fixtures/snoop-seed.json" -f text --no-socket -p "$RUNNER"
+	ask cudaMalloc=9:100
+	ask cudaFree=3
+	finish
+	assert_match "error table" "$(<out)" 'cuda +[^ ]*cudaMalloc +cudaErrorNoDevice +100 +9'
+	assert_match rankings "$(<out)" 'most called.*slowest on average.*errors'
+	assert_match "order" "$(sed -n '/most called/,/^$/p' out)" 'cudaMalloc .*cudaFree '
+	assert_match books "$(<out)" 'seen 12 = kept 12'
+	refute_match "width" "$(awk 'length > 140' out)" .
+}
+
+@test "the printed sample, against the real libraries, without a GPU" {
+	local cuda
+	not_in_guest
+	cuda=$(dirname "$(dirname "$(realpath "$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)")")")
+	cuda=$(find "$cuda" -name 'libcudart.so.13' -print -quit 2>/dev/null || true)
+	[[ -n $cuda ]] || skip "CUDA 13 is not installed"
+	[[ ! -e /dev/nvidia0 ]] || skip "there is a GPU: the calls would not fail"
+	start_runner "$FIXTURES/cudarunner"
+	ask open "$cuda"
+	cp "$E2E_TOP/tests/fixtures/snoop-seed.json" snoop.json
+	snoop --no-socket -p "$RUNNER"
+	ask go cudaMalloc 5
+	ask go cudaDeviceSynchronize 4
+	ask go cudaGetDevice 3
+	ended
+	assert_timed cudaMalloc 5
+	assert_timed cudaDeviceSynchronize 4
+	assert_timed cudaGetDevice 3
+	assert_match "errors" "$(rows type=errors function=cudaMalloc)" '"error":"cudaError(NoDevice|InsufficientDriver)","count":5'
+	assert_match "errors" "$(rows type=errors function=cudaDeviceSynchronize)" '"error":"cudaError[A-Za-z]*","count":4'
+}
+
+# ---- exact ----
+
+# bats test_tags=guest
+@test "a command, from its first call" {
+	configure '"custom_sym": {"work": "work"}'
+	snoop_run -- "$FIXTURES/calls" 2003
+	assert_timed work 2003
+}
+
+@test "a command with libraries that the loader finds by the program's own path, from its first call" {
+	configure '"cuda_func_sym": {"malloc": "cudaMalloc"}, "nccl_func_sym": {"reduce": "ncclAllReduce"}'
+	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=11:100 ncclAllReduce=7
+	assert_timed malloc 11
+	assert_timed reduce 7
+	assert_eq errors 11 "$(errors_of malloc cudaErrorNoDevice)"
+}
+
+@test "a command of the configuration, and its children, by process" {
+	configure '"custom_sym": {"work": "work"}, "report": {"every": "0", "by_process": true},
+		"targets": {"command": ["'"$FIXTURES/forks"'", "2003", "7"]}'
+	snoop_run
+	assert_timed work 2003
+	assert_eq processes 8 "$(values pid type=latency | sort -u | wc -l)"
+	assert_eq "the parent's calls" 253 "$(values count type=latency | sort -n | tail -n 1)"
+	assert_eq "a child's calls" 250 "$(values count type=latency | sort -n | head -n 1)"
+}
+
+@test "every library's functions and errors, a command that is linked with them" {
+	configure '"presets": ["cuda", "cublas", "cudnn", "nccl"], "custom_sym": {"vectorAdd": "vectorAdd"},' "$(cuda_libraries)"
+	snoop_run -- "$FIXTURES/cudaapp" all=13 cudaMalloc=5:2 cublasSgemm=3:13 cudnnCreate=2:1001 ncclAllReduce=6:3
+	assert_timed cudaMalloc 18
+	assert_timed cudaMemcpyAsync 13
+	assert_timed vectorAdd 13
+	assert_eq "cuda" 5 "$(errors_of cudaMalloc cudaErrorMemoryAllocation)"
+	assert_eq "cublas" 3 "$(values count type=errors error=CUBLAS_STATUS_EXECUTION_FAILED)"
+	assert_eq "cudnn" 2 "$(errors_of cudnnCreate CUDNN_STATUS_NOT_INITIALIZED)"
+	assert_eq "nccl" 6 "$(errors_of ncclAllReduce ncclInternalError)"
+}
+
+@test "libraries that are linked in" {
+	configure '"cuda_func_sym": {"cudaMalloc": "cudaMalloc", "copies": "cudaMemcpy*"}, "nccl_func_sym": {"all": "nccl*"}'
+	snoop_run -- "$FIXTURES/cudaapp-static" cudaMalloc=11:100 cudaMemcpy=5 cudaMemcpyAsync=6 ncclAllReduce=7:3 ncclBroadcast=2
+	assert_timed cudaMalloc 11
+	assert_timed cudaMemcpy 5
+	assert_timed cudaMemcpyAsync 6
+	assert_timed ncclAllReduce 7
+	assert_timed ncclBroadcast 2
+	assert_eq binary "$FIXTURES/cudaapp-static" "$(values binary type=latency | sort -u)"
+	assert_eq "errors" 7 "$(errors_of ncclAllReduce ncclInternalError)"
+}
+
+@test "globs: each function by its own name, a name once, errors as each is called" {
+	configure '"cuda_func_sym": {"every": "cuda*"}, "libtorch_func_sym": {"linear": "torch::nn::LinearImpl::forward*"},' "$(cuda_libraries)"
+	snoop_run -- "$FIXTURES/cudaapp" all=3:100
+	assert_eq "functions" 9 "$(rows type=latency | wc -l)"
+	assert_eq "calls" 27 "$(calls type=latency)"
+	assert_eq "kinds of errors" cudaErrorNoDevice "$(values error type=errors | sort -u)"
+	assert_eq "functions with errors" 8 "$(rows type=errors | wc -l)"
+}
+
+# bats test_tags=once
+@test "40 functions, 16 threads, 8 processes: counts, percentiles and slow calls as planned" {
+	local i
+	not_in_guest
+	configure '"sched_func_sym": {"all": "f[0-3][0-9]"}, "libraries": {"sched": "'"$FIXTURES/libsched.so"'"}, "slow": "50ms",
+		"keep": {"slowest": 1000}, "warnings": 0, "targets": {"names": ["schedule"]}'
+	snoop
+	subscribe --type slow
+	"$FIXTURES/schedule" calls "${SCHEDULE_ROUNDS:-32}" >truth 3>&- 8>&- 9<&-
+	i=$(grep -o '"count":[0-9]*' truth | awk -F: '{ n += $2 } END { print n }')
+	eventually counted_total "$i"
+	ctl stats --slow-calls
+	cp answer slow
+	ended
+	assert_eq seen "$i" "$(summary seen)"
+	run python3 "$E2E_TOP/tests/e2e/snoop_truth.py" out truth slow
+	assert_eq "what differs" '' "$output"
+	assert_eq "slow calls as events" "$(grep -c '"slow":true' slow)" "$(grep -c '"slow":true' events)"
+}
+
+counted_total() {
+	ctl stats
+	[[ $(grep -o '"kept":[0-9]*' answer) == "\"kept\":$1" ]]
+}
+
+@test "slow is what each function's threshold says; calls come with arguments and stack" {
+	configure '"slow": "1s", "custom_sym": {"vectorAdd": "vectorAdd"}, "cuda_func_sym": {
+		"cudaMalloc": {"symbol": "cudaMalloc", "slow": "1ms"}, "cudaFree": {"symbol": "cudaFree", "slow": "off"},
+		"cudaMemcpy": "cudaMemcpy", "cudaMemcpyAsync": {"symbol": "cudaMemcpyAsync", "slow": "1ns"}},' "$(cuda_libraries)"
+	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=4:2:3000 cudaFree=4:0:3000 cudaMemcpy=4:0:3000 cudaMalloc=2 cudaMemcpyAsync=3:0:3000
+	assert_eq cudaMalloc 4 "$(values slow type=latency function=cudaMalloc)"
+	assert_eq cudaFree 0 "$(values slow type=latency function=cudaFree)"
+	assert_eq cudaMemcpy 0 "$(values slow type=latency function=cudaMemcpy)"
+	assert_eq cudaMemcpyAsync 3 "$(values slow type=latency function=cudaMemcpyAsync)"
+	assert_eq "kept ones" 7 "$(rows type=call slow=true | wc -l)"
+	assert_eq "arguments" 4 "$(rows type=call function=cudaMalloc | grep -cE '"args":\[100[0-3],2,3,4,5,6\],"ret":2')"
+	assert_eq "stacks" 7 "$(rows type=call | grep -c '"stack":\["cuda[^]]*main')"
+	assert_match "a warning at once" "$(<err)" 'warning: cudaMalloc took [0-9.]+ ms in cudaapp, process [0-9]+.*slow from 1.00 ms; it returned cudaErrorMemoryAllocation'
+}
+
+@test "warnings are limited, and what was not said is counted" {
+	configure '"slow": "100us", "warnings": 2, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"},' "$(cuda_libraries)"
+	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=200:0:300
+	assert_eq "slow" 200 "$(values slow type=latency)"
+	assert_match "the rest" "$(<err)" 'more slow calls were not mentioned'
+	assert_eq "said and not said" 200 "$(awk '/ took / { n++ } / more slow calls/ { for (i = 1; i <= NF; i++) if ($i == "more") n += $(i - 1) }
+		END { print n }' err)"
+	(($(grep -c ' took ' err) <= 20)) || fail "$(wc -l <err) lines"
+}
+
+@test "every call as an event: entries and returns are pairs" {
+	start_runner "$FIXTURES/cudaapp" ask
+	configure '"sample": 1, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	subscribe --type call
+	ask cudaMalloc=300:2
+	eventually events_are return 300
+	ended
+	assert_timed cudaMalloc 300
+	assert_eq entries 300 "$(events entry)"
+	assert_eq "arguments of entries" 300 "$(grep '"event":"entry"' events | grep -oE '"args":\[1[0-9]{3},2,3,4,5,6\]' | sort -u | wc -l)"
+	assert_eq "entry, return, entry, ..." "entry return" "$(grep -o '"event":"[a-z]*"' events | cut -d'"' -f4 | paste - - | sort -u | tr '\t' ' ')"
+	assert_eq "what they returned" 300 "$(grep '"event":"return"' events | grep -c '"ret":2,"duration_ns"')"
+	assert_eq "times" '' "$(grep -o '"time_ns":[0-9]*' events | cut -d: -f2 | sort -nc 2>&1)"
+}
+
+@test "one call in ten as an event" {
+	start_runner
+	configure '"sample": 10, "custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	subscribe
+	ask go 1000
+	eventually events_are return 100
+	ended
+	assert_timed work 1000
+	assert_eq entries 100 "$(events entry)"
+}
+
+# ---- processes and libraries that come and go ----
+
+# bats test_tags=guest
+@test "a process that starts later is picked up by its name, its end is noticed" {
+	cp "$FIXTURES/runner" target
+	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["targ?t"]}, "report": {"every": "0", "by_process": true}'
+	snoop
+	start_runner "$TMP/target"
+	eventually watched work
+	ask go 307
+	ask fork 53
+	eventually counted_is work 360
+	eventually monitor_says processes 1
+	stop_runner
+	eventually monitor_says processes 0
+	assert_eq "what it left" 360 "$(counted work)"
+	start_runner "$TMP/target"
+	eventually monitor_says processes 1
+	ask go 11
+	ended
+	assert_eq "calls in all" 371 "$(calls type=latency function=work)"
+	assert_eq "processes" 3 "$(values pid type=latency | sort -u | wc -l)"
+}
+
+@test "a process of another name is left alone" {
+	cp "$FIXTURES/runner" target
+	cp "$FIXTURES/runner" other
+	start_runner "$TMP/other"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/*"}}, "targets": {"names": ["target"]}'
+	snoop
+	ask go 101
+	ended
+	assert_eq rows 0 "$(rows type=latency | wc -l)"
+	assert_eq seen 0 "$(summary seen)"
+}
+
+@test "a library that is loaded later, copies of it, and one that was there" {
+	mkdir a b c
+	for f in a b c; do cp "$FIXTURES/cuda/libcudart.so.13" "$f/libmine.so.1"; done
+	start_runner "$FIXTURES/cudarunner"
+	ask open "$TMP/c/libmine.so.1"
+	configure '"mine_func_sym": {"cudaMalloc": "cudaMalloc"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	watched cudaMalloc || fail "$(<answer)"
+	ask go cudaMalloc 3 2
+	ask open "$TMP/a/libmine.so.1"
+	eventually watched cudaMalloc 2
+	ask go cudaMalloc 20 2
+	ask open "$TMP/b/libmine.so.1"
+	eventually watched cudaMalloc 3
+	ask go cudaMalloc 100 2
+	ended
+	assert_timed cudaMalloc 123
+	assert_timed cudaMalloc 20 "binary=$TMP/a/libmine.so.1"
+	assert_timed cudaMalloc 100 "binary=$TMP/b/libmine.so.1"
+	assert_eq errors 123 "$(values count type=errors error=cudaErrorMemoryAllocation | paste -sd+ | bc)"
+}
+
+@test "many short-lived processes: nothing is lost when they end" {
+	local i
+	cp "$FIXTURES/calls" mine
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/mine"}}, "targets": {"names": ["mine"]},
+		"keep": {"ended": "0"}'
+	snoop
+	for ((i = 0; i < 40; i++)); do "$TMP/mine" 53 3>&-; done
+	eventually monitor_says processes 0
+	ended
+	assert_timed work 2120
+}
+
+@test "more processes at once than there is room for: what is lost is counted" {
+	configure '"custom_sym": {"work": "work"}, "keep": {"rows": 4}'
+	snoop_run -- "$FIXTURES/forks" 2003 19
+	assert_eq seen 2003 "$(summary seen)"
+	assert_eq "kept and lost" 2003 $(($(summary kept) + $(lost keys_full)))
+}
+
+# ---- requests ----
+
+@test "ctl: add, list, stats, remove, status; what is wrong is said" {
+	start_runner
+	configure '"mine_func_sym": {"malloc": "mine_malloc"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ctl list
+	assert_eq "not found yet" '{"type":"missing","group":"mine","function":"malloc","symbol":"mine_malloc"}' "$(<answer)"
+	ctl add custom w work --slow 1ns
+	assert_eq added '{"type":"added","function":"w"}' "$(<answer)"
+	watched w || fail "$(<answer)"
+	assert_match "slow" "$(grep '"function":"w"' answer)" '"slow_ns":1,'
+	ask go 101
+	assert_eq counted 101 "$(counted w)"
+	ctl stats --by-process --slow-calls
+	assert_match "by process" "$(grep '"type":"latency"' answer)" "\"pid\":$RUNNER,"
+	(($(grep -c '"slow":true' answer) <= 20)) || fail "slow calls: $(grep -c '"slow":true' answer)"
+	ctl_error "group 'custom' has a 'w' already" add custom w work
+	ctl_error "no function 'x' of group 'custom' is watched.*did you mean 'w'" remove custom x
+	ctl_error "no function 'w' of group 'mine'" remove mine w
+	ctl_error "slow takes a time.*not '5'" add custom y work --slow 5
+	ctl_error "'lits' is nothing to ask.*'list'" lits
+	ctl_error 'GROUP NAME' add custom
+	ctl_error 'no more words' list all
+	ctl remove custom w
+	assert_eq removed '{"type":"removed","function":"w"}' "$(<answer)"
+	ask go 50
+	assert_eq "its numbers stay" 101 "$(counted w)"
+	ctl add custom w work
+	ask go 7
+	assert_eq "and go on" 108 "$(counted w)"
+	assert_eq "its process" "$FS" "$(monitor pid)"
+	ended
+	assert_timed w 108
+}
+
+@test "ctl: no monitor, a path that is none, one that does not exist" {
+	ctl_error "cannot reach a monitor at '$TMP/sock'" status
+	touch sock
+	ctl_error "cannot reach a monitor" status
+	fs_error 2 'ctl runs no command' ctl status -- ls
+	fs_error 2 'ctl takes a request' ctl
+}
+
+@test "the socket is its owner's alone; a socket left behind is replaced, one in use is not" {
+	local public
+	need_command setpriv
+	public=$(mktemp -d)
+	chmod 755 "$public"
+	printf '{"control": "%s/sock", "custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}}\n' "$public" >snoop.json
+	snoop
+	as_nobody ctl --socket "$public/sock" status
+	mv out out.nobody
+	mv err err.nobody
+	assert_eq "exit status" 1 "$status"
+	assert_match "refused" "$(<err.nobody)" 'cannot reach a monitor.*[Pp]ermission denied'
+	fs snoop -c snoop.json --ready-fd 1 -d 1
+	assert_match "in use" "$(<err)" "cannot listen on.*another monitor may use it"
+	((status != 0))
+	kill -KILL "$FS"
+	wait "$FS" || true
+	snoop -d 0.1
+	join
+	[[ ! -e $public/sock ]] || fail "the socket is still there"
+	rmdir "$public"
+}
+
+@test "the stream by TCP answers questions and refuses changes" {
+	local port line
+	not_in_guest
+	start_runner
+	port=$(free_port)
+	configure '"stream": "tcp:'"$port"'", "custom_sym": {"work": {"symbol": "work", "slow": "1ns"}}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	exec {tcp}<>"/dev/tcp/127.0.0.1/$port"
+	echo '{"request": "add", "name": "x", "symbol": "x"}' >&"$tcp"
+	read -r -t 10 line <&"$tcp"
+	assert_match add "$line" '"type":"error","message":"add is not done for whoever comes by the network'
+	echo '{"request": "reload"}' >&"$tcp"
+	read -r -t 10 line <&"$tcp"
+	assert_match reload "$line" '"type":"error"'
+	echo 'what' >&"$tcp"
+	read -r -t 10 line <&"$tcp"
+	assert_match "no JSON" "$line" '"type":"error","message":"no JSON'
+	echo '{"request": "subscribe", "types": ["slow"]}' >&"$tcp"
+	read -r -t 10 line <&"$tcp"
+	assert_eq subscribed '{"type":"subscribed"}' "$line"
+	ask go 3
+	read -r -t 10 line <&"$tcp"
+	assert_match "an event" "$line" '"type":"call","slow":true.*"function":"work"'
+	exec {tcp}>&-
+	eventually monitor_says clients 1
+	ended
+	assert_timed work 3
+}
+
+@test "a subscriber that does not read is told what it missed, and holds nobody up" {
+	not_in_guest
+	start_runner
+	configure '"sample": 1, "warnings": 0, "custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	mkfifo go
+	python3 - "$TMP/sock" go >lazy 3>&- 8>&- 9<&- <<-'PY' &
+		import socket, sys
+		s = socket.socket(socket.AF_UNIX)
+		s.connect(sys.argv[1])
+		s.sendall(b'{"request":"subscribe"}\n')
+		print(s.recv(100).decode(), end="", flush=True)
+		open(sys.argv[2]).read()
+		text = b""
+		while b'"dropped"' not in text:
+		    got = s.recv(1 << 20)
+		    if not got:
+		        break
+		    text = text[-100:] + got
+		print([l for l in text.decode().splitlines() if '"dropped"' in l][0])
+	PY
+	PIDS+=("$!")
+	eventually grep -q subscribed lazy
+	ask go 20000
+	eventually some_dropped
+	assert_eq "counted all the same" 20000 "$(counted work)"
+	: >go
+	# it is told with the next event that fits
+	eventually told_lazy
+	ended
+	assert_match "what it was told" "$(<lazy)" '\{"type":"dropped","count":[1-9][0-9]*\}'
+}
+
+some_dropped() {
+	(($(monitor dropped) > 0))
+}
+
+told_lazy() {
+	ask go 1
+	grep -q dropped lazy
+}
