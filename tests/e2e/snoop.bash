@@ -120,6 +120,7 @@ receiver() {
 	mkfifo "$TMP/$1.port"
 	python3 "$E2E_TOP/tests/e2e/receiver.py" "$2" "$TMP/$1.log" >"$TMP/$1.port" 2>"$TMP/$1.err" 3>&- 8>&- 9<&- &
 	PIDS+=("$!")
+	# shellcheck disable=SC2034 # for the tests
 	read -r PORT <"$TMP/$1.port" || fail "no receiver: $(<"$TMP/$1.err")"
 }
 
@@ -128,14 +129,14 @@ requests() {
 	[[ -e $TMP/$1.log ]] && (($(wc -l <"$TMP/$1.log") >= $2))
 }
 
-# page [ACCEPT]: of Prometheus, in $TMP/page.
+# page ACCEPT: of Prometheus, in $TMP/page.
 page() {
-	curl -sS -f -m 10 -H "Accept: ${1:-text/plain}" "http://127.0.0.1:$PAGE_PORT/metrics" >"$TMP/page"
+	curl -sS -f -m 10 -H "Accept: $1" "http://127.0.0.1:$PAGE_PORT/metrics" >"$TMP/page"
 }
 
 # on_page METRIC [TEXT]: the sum of its lines that have the text.
 on_page() {
-	page
+	page text/plain
 	awk -v metric="$1" -v text="${2:-}" 'index($0, metric "{") == 1 || index($0, metric " ") == 1 {
 		if (text == "" || index($0, text)) sum += $NF } END { printf "%d\n", sum }' "$TMP/page"
 }

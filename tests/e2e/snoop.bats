@@ -440,3 +440,337 @@ told_lazy() {
 	ask go 1
 	grep -q dropped lazy
 }
+
+# ---- another configuration ----
+
+# bats test_tags=once,deep
+@test "reload under load, by signal, by change and by rename (RELOADS times): no call of what stays is missed" {
+	local i n more='' targets
+	cp "$FIXTURES/runner" target
+	start_runner "$TMP/target"
+	for targets in '"names": ["target"]' '"pids": ['"$RUNNER"']'; do
+		configure '"custom_sym": {"work": "work"}, "targets": {'"$targets"'}'
+		snoop
+		ask total
+		first=$ANSWER
+		ask spin
+		for ((i = 1; i <= ${RELOADS:-10}; i++)); do
+			n=$(monitor reloads)
+			if ((i % 2)); then more=', "repeat": "rep*"'; else more=; fi
+			case $((i % 3)) in
+			0) kill -HUP "$FS" ;;
+			1) configure '"custom_sym": {"work": {"symbol": "work", "slow": "'"$i"'s"}'"$more"'}, "targets": {'"$targets"'}' ;;
+			2) printf '{"control": "%s/sock", "report": {"every": "0"}, "custom_sym": {"work": "work"%s}, "targets": {%s}}' "$TMP" "$more" \
+				"$targets" >snoop.json ;;
+			esac
+			eventually reloaded $((n + 1))
+		done
+		assert_eq "failed reloads" 0 "$(monitor failed_reloads)"
+		assert_eq "the file is the one in force" true "$(monitor config_ok)"
+		ask stop
+		ended
+		assert_timed work $((ANSWER - first))
+	done
+}
+
+@test "reload: thresholds, functions and targets change; a function that left keeps its numbers" {
+	cp "$FIXTURES/runner" target
+	start_runner "$TMP/target"
+	configure '"custom_sym": {"w": "work"}, "targets": {"names": ["target"]}'
+	snoop
+	ask go 101
+	configure '"slow": "1ns", "custom_sym": {"again": "work"}, "targets": {"names": ["target"]}'
+	eventually watched again
+	ask go 53
+	ended
+	assert_timed w 101
+	assert_timed again 53
+}
+
+@test "reload: a bad file leaves the old one in force and says where it is wrong" {
+	start_runner
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ask go 7
+	configure '"custom_sim": {"work": "work"}'
+	eventually monitor_says failed_reloads 1
+	assert_match "said" "$(<err)" 'warning: [^ ]*snoop.json:2:1: .*custom_sim.*custom_sym.*; the configuration before it stays in force'
+	ask go 20
+	kill -HUP "$FS"
+	eventually monitor_says failed_reloads 2
+	ctl_error 'snoop.json:2:1' reload
+	assert_eq "said to be wrong" false "$(monitor config_ok)"
+	rm snoop.json
+	kill -HUP "$FS"
+	eventually monitor_says failed_reloads 4
+	ask go 100
+	assert_eq "goes on" 127 "$(counted work)"
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	eventually monitor_says config_ok true
+	ended
+	assert_timed work 127
+}
+
+@test "a monitor of presets has no file to read again" {
+	start_runner
+	arm_as snoop --preset nccl -f json -p "$RUNNER"
+	kill -HUP "$FS"
+	eventually grep -q 'without a file' err
+	finish
+}
+
+# ---- bad input ----
+
+check_is_right() {
+	assert_eq "exit status ($(<err))" 0 "$status"
+	assert_match "said" "$(<out)" 'is right: [0-9]+ functions?$'
+}
+
+@test "--check: every example is right, and nothing is done" {
+	local f public
+	for f in "$E2E_TOP"/examples/snoop/*.json "$E2E_TOP/tests/fixtures/snoop-seed.json"; do
+		fs snoop --check "$f"
+		check_is_right
+	done
+	# without any right to load a program, and without a trace of what the file asks for
+	public=$(mktemp -d)
+	chmod 777 "$public"
+	printf '{"control": "%s/sock", "stream": "unix:%s/stream", "report": {"to": "%s/report"}, "spool": {"directory": "%s/spool"},
+		"targets": {"command": ["touch", "%s/started"]}, "custom_sym": {"work": "work"}}' \
+		"$public" "$public" "$public" "$public" "$public" >"$public/c.json"
+	as_nobody snoop --check "$public/c.json"
+	check_is_right
+	assert_eq "files" c.json "$(ls "$public")"
+	rm -r "$public"
+}
+
+@test "bad input: one sentence each" {
+	local public
+	fs_error 1 "missing.json'?.*[Nn]o such file" snoop -c missing.json
+	fs_error 1 "missing.json'?.*[Nn]o such file" snoop --check missing.json
+	mkfifo fifo
+	status=0
+	timeout 10 "$FUNCSCOPE" snoop -c fifo >out 2>err 3>&- </dev/null || status=$?
+	check_error 1 'fifo.*(regular|not a) ?file' "snoop -c fifo"
+	fs_error 1 'director' snoop -c .
+	printf '{\n\t"cuda_func_sym": {"a": "b"},\n\t"repot": {}\n}\n' >c.json
+	fs_error 1 "c.json:3:2: .*'?repot'?.*report" snoop -c c.json
+	fs_error 1 "c.json:3:2: .*'?repot'?.*report" snoop --check c.json
+	printf '{\n\t"slow": "1s",\n\t"slow": "2s"\n}\n' >c.json
+	fs_error 1 'c.json:3:2: .*slow.*second time' snoop -c c.json
+	printf '{"slow": "5"}' >c.json
+	fs_error 1 'c.json:1:[0-9]+: ' snoop -c c.json
+	printf '{"slow": "5s"}' >c.json
+	fs_error 1 'names no function to watch' snoop -c c.json
+	: >c.json
+	fs_error 1 'c.json' snoop -c c.json
+	head -c 2000000 /dev/zero | tr '\0' ' ' >c.json
+	fs_error 1 'larger than 1048576 bytes' snoop -c c.json
+	fs_error 2 -- '-c FILE' snoop
+	fs_error 2 -- '-c FILE' snoop work
+	fs_error 1 "preset.*'?cudda'?.*cuda" snoop --preset cudda
+	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}'
+	fs_error 2 'csv has no place for reports; use one of: text, json' snoop -c snoop.json -f csv
+	configure '"custom_sym": {"work": "work"}, "targets": {"command": ["ls"]}'
+	fs_error 2 'names a command already' snoop -c snoop.json -- ls
+	configure '"custom_sym": {"work": "work"}'
+	fs_error '1*' 'no-such-program.*No such file' snoop -c snoop.json -- "$TMP/no-such-program"
+	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}, "prometheus": {"listen": "192.0.2.1:9464"}'
+	fs_error 1 '192.0.2.1:9464' snoop -c snoop.json -d 1
+	public=$(mktemp -d)
+	chmod 755 "$public"
+	printf '{"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}}' >"$public/c.json"
+	as_nobody snoop --no-socket -c "$public/c.json" -d 1
+	check_error 1 'CAP_|root|privilege|permitted' "snoop as nobody"
+	rm -r "$public"
+}
+
+@test "names with control bytes reach neither the terminal nor break a line of JSON" {
+	local target=$'tar\e[31m\nget'
+	cp "$FIXTURES/runner" "$target"
+	start_runner "$TMP/$target"
+	ask name $'ev\e]0;il\a'
+	configure '"slow": "1ns", "sample": 1, "custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']},
+		"report": {"every": "0", "by_process": true}'
+	snoop
+	subscribe
+	ask go 20
+	eventually events_are return 20
+	ctl list
+	cp answer list
+	ctl stats --by-process --slow-calls
+	ended
+	assert_timed work 20
+	for f in out err events list answer; do no_control_bytes "$f"; done
+	for f in out events list answer; do assert_eq "JSON in $f" "$(wc -l <"$f")" "$(jq -c . "$f" | wc -l)"; done
+	arm_as snoop -c snoop.json -f text
+	ask go 20
+	finish
+	no_control_bytes out
+	no_control_bytes err
+}
+
+@test "symbols with control bytes, as text and as JSON" {
+	configure '"custom_sym": {"all": "ev*"}, "slow": "1ns"'
+	snoop_run -- "$FIXTURES/ctlsym"
+	(($(calls type=latency) > 0))
+	no_control_bytes out
+	no_control_bytes err
+	fs_ok snoop -c snoop.json -f text -- "$FIXTURES/ctlsym"
+	no_control_bytes out
+	no_control_bytes err
+}
+
+# ---- harm ----
+
+restored() {
+	[[ $(memory_at "$RUNNER" "$ADDRESS") == "$ORIGINAL" ]]
+}
+
+# bats test_tags=once
+@test "SIGKILL of the monitor leaves the target running and no probe behind" {
+	local i
+	cp "$FIXTURES/runner" target
+	start_runner "$TMP/target"
+	ORIGINAL=$(memory_at "$RUNNER" "$ADDRESS")
+	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["target"]}'
+	ask spin
+	for ((i = 0; i < 3; i++)); do
+		snoop
+		! restored || fail "no probe is in the code: this test could not fail"
+		kill -KILL "$FS"
+		wait "$FS" || true
+		eventually restored
+	done
+	ask stop
+	ask go 7
+	[[ $WORD == done ]]
+}
+
+@test "the probes are gone after the end" {
+	start_runner
+	ORIGINAL=$(memory_at "$RUNNER" "$ADDRESS")
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ask go 11
+	! restored || fail "no probe is in the code: this test could not fail"
+	ended
+	eventually restored
+	[[ ! -e sock ]] || fail "the socket is still there"
+}
+
+# ---- what is sent on ----
+
+@test "Prometheus' page under load, in two formats; at its end it is exact" {
+	local i
+	need_command curl
+	start_runner
+	PAGE_PORT=$(free_port)
+	configure '"custom_sym": {"work": {"symbol": "work", "slow": "1us"}}, "targets": {"pids": ['"$RUNNER"']}, "warnings": 0,
+		"labels": {"rack": "r1"}, "prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	snoop
+	ask spin
+	for ((i = 0; i < 5; i++)); do
+		page text/plain
+		! command -v promtool >/dev/null || promtool check metrics <page >checked 2>&1 || fail "$(<checked)"
+		page 'application/openmetrics-text; version=1.0.0'
+		assert_eq "the end of the page" '# EOF' "$(tail -n 1 page)"
+	done
+	ask stop
+	eventually page_says funcscope_call_duration_seconds_count 'function="work"' "$ANSWER"
+	assert_match "labels" "$(grep '_count{' page)" 'group="custom",function="work",binary="[^"]*/runner",rack="r1"'
+	assert_eq seen "$ANSWER" "$(on_page funcscope_calls_seen_total)"
+	assert_eq kept "$ANSWER" "$(on_page funcscope_calls_kept_total)"
+	assert_eq processes 1 "$(on_page funcscope_processes)"
+	assert_eq "slow calls" "$(on_page funcscope_slow_calls_total)" "$(counted_slow work)"
+	ended
+	assert_timed work "$ANSWER"
+}
+
+# counted_slow FUNCTION
+counted_slow() {
+	ctl stats
+	field slow "$(grep "\"function\":\"$1\"" answer)"
+}
+
+# sent_with OTLP ALERTMANAGER: receivers of these sorts while calls are made; counts must be exact. Leaves the last page.
+sent_with() {
+	local otlp=$1 alerts=$2 name
+	need_command curl
+	start_runner "$FIXTURES/cudaapp" ask
+	PAGE_PORT=$(free_port)
+	for name in otlp alerts; do
+		if [[ ${!name} == refuse ]]; then PORT=$(free_port); else receiver "$name" "${!name}"; fi
+		declare "${name}_port=$PORT"
+	done
+	# shellcheck disable=SC2154 # declared above
+	configure '"slow": "1ms", "warnings": 0, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "targets": {"pids": ['"$RUNNER"']},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}, "spool": {"memory": "64kB"},
+		"otlp": {"endpoint": "http://127.0.0.1:'"$otlp_port"'", "every": "1s", "timeout": "200ms"},
+		"alertmanager": {"url": "http://127.0.0.1:'"$alerts_port"'", "every": "1s"}'
+	snoop
+	ask cudaMalloc=5:2:2000
+}
+
+# on with it, and the end: exact.
+sent_end() {
+	ask cudaMalloc=2000:0
+	page_says funcscope_call_duration_seconds_count 'function="cudaMalloc"' 2005 || eventually page_says funcscope_call_duration_seconds_count 'function="cudaMalloc"' 2005
+	cp page last_page
+	ended
+	assert_timed cudaMalloc 2005
+	assert_eq "slow" true "$((($(values slow type=latency) >= 5)) && echo true)"
+}
+
+receiver_number() {
+	on_page "funcscope_forward_$1" "receiver=\"$2\""
+}
+
+at_least() {
+	(($(receiver_number "$1" "$2") >= $3))
+}
+
+@test "receivers that hang or answer garbage: nothing is held up, nothing is lost in the dark" {
+	not_in_guest
+	sent_with hang garbage
+	eventually requests otlp 1
+	eventually requests alerts 1
+	eventually at_least retries_total otlp 1
+	assert_eq "not up" 0 "$(receiver_number up otlp)"
+	assert_eq "nothing sent" 0 "$(receiver_number sent_total otlp)"
+	no_control_bytes err
+	sent_end
+	assert_eq "JSON" "$(wc -l <out)" "$(jq -c . out | wc -l)"
+	assert_match "what was not sent is said" "$(<err)" 'otlp.*[1-9][0-9]*'
+}
+
+@test "a receiver that says 429, and one that nobody is at" {
+	not_in_guest
+	sent_with 429 refuse
+	eventually requests otlp 2
+	eventually at_least retries_total otlp 1
+	eventually at_least retries_total alertmanager 1
+	assert_eq "not up" 0 "$(receiver_number up alertmanager)"
+	sent_end
+}
+
+@test "receivers that fail twice and then work: everything arrives" {
+	not_in_guest
+	sent_with 503 503
+	eventually at_least sent_total otlp 1
+	eventually at_least sent_total alertmanager 1
+	eventually at_least up otlp 1
+	sent_end
+	assert_match "metrics" "$(<otlp.log)" '/v1/metrics [1-9][0-9]* 200'
+	assert_match "slow calls" "$(<otlp.log)" '/v1/logs [1-9][0-9]* 200'
+	assert_match "alerts" "$(<alerts.log)" '/api/v2/alerts [1-9][0-9]* 200'
+	refute_match "dropped" "$(grep forward_dropped last_page)" '[1-9]$'
+}
+
+@test "a receiver that wants nothing: what it refused is counted" {
+	not_in_guest
+	sent_with 400 ok
+	eventually at_least dropped_total otlp 1
+	assert_match "why" "$(grep forward_dropped page)" 'receiver="otlp",reason="refused"} [1-9]'
+	sent_end
+}
