@@ -516,6 +516,20 @@ told_lazy() {
 	assert_timed work 127
 }
 
+@test "reload: a process that was asked for on the command line stays the only one" {
+	start_runner
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}}'
+	snoop -p "$RUNNER"
+	ask go 5
+	kill -HUP "$FS"
+	eventually reloaded 1
+	assert_eq processes 1 "$(monitor processes)"
+	"$FIXTURES/runner" <<<'go 7' 3>&- 8>&- 9<&-
+	ask go 20
+	ended
+	assert_timed work 25
+}
+
 @test "a monitor of presets has no file to read again" {
 	start_runner
 	arm_as snoop --preset nccl -f json -p "$RUNNER"
