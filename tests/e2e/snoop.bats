@@ -232,6 +232,46 @@ counted_total() {
 	assert_eq entries 100 "$(events entry)"
 }
 
+# told N: the reports of stretches have so many calls in them.
+told() {
+	[[ $(awk '/"type":"report"/ { whole = /"whole":true/ } !whole && /"type":"latency"/ && match($0, /"count":[0-9]+/) {
+		n += substr($0, RSTART + 8, RLENGTH - 8) } END { print n + 0 }' out) == "$1" ]]
+}
+
+@test "reports of stretches add up to the whole" {
+	start_runner
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "report": {"every": "100ms"}'
+	snoop
+	ask go 300
+	eventually told 300
+	ask go 53
+	ask go 7
+	eventually told 360
+	finish
+	assert_eq "reports of the whole" 1 "$(grep -c '"whole":true' out)"
+	sed -i '1,/"whole":true/d' out
+	closed latency
+	assert_timed work 360
+}
+
+@test "the budget: a function that costs too much is let go, and said so; another reading puts it back" {
+	local n
+	start_runner
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "max_overhead": "0.001%"'
+	snoop
+	ask spin
+	eventually grep -q 'warning: work is not watched any more: .*max_overhead is 0.001%' err
+	ask stop
+	n=$(counted work)
+	ask go 50
+	assert_eq "let go" "$n" "$(counted work)"
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	eventually reloaded 1
+	ask go 7
+	ended
+	assert_timed work $((n + 7))
+}
+
 # ---- processes and libraries that come and go ----
 
 @test "a process that starts later is picked up by its name, its end is noticed" {
@@ -350,6 +390,24 @@ counted_total() {
 	ctl_error "cannot reach a monitor" status
 	fs_error 2 'ctl runs no command' ctl status -- ls
 	fs_error 2 'ctl takes a request' ctl
+}
+
+@test "ctl finds the only monitor by itself, and asks which where there are two" {
+	local one
+	not_in_guest
+	fs ctl status
+	((status != 0)) || skip "another monitor runs on this machine"
+	printf '{"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}}' >snoop.json
+	snoop
+	one=$FS
+	fs_ok ctl status
+	assert_eq "its process" "$one" "$(field pid "$(<out)")"
+	arm_as snoop -c snoop.json -f json
+	fs_error 1 'there are 2 monitors; choose one with --socket: .*snoop-[0-9]+.sock, .*snoop-[0-9]+.sock' ctl status
+	fs_ok ctl status --socket "/run/funcscope/snoop-$one.sock"
+	finish
+	kill -INT "$one"
+	wait "$one"
 }
 
 @test "the socket is its owner's alone; a socket left behind is replaced, one in use is not" {
