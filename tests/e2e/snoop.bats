@@ -158,6 +158,7 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 @test "40 functions, 16 threads, 8 processes: counts, percentiles and slow calls as planned" {
 	local i
 	not_in_guest
+	need_command python3
 	configure '"sched_func_sym": {"all": "f[0-3][0-9]"}, "libraries": {"sched": "'"$FIXTURES/libsched.so"'"}, "slow": "50ms",
 		"keep": {"slowest": 1000}, "warnings": 0, "targets": {"names": ["schedule"]}'
 	snoop
@@ -436,6 +437,7 @@ told() {
 @test "the stream by TCP answers questions and refuses changes" {
 	local port line
 	not_in_guest
+	need_command python3
 	start_runner
 	port=$(free_port)
 	configure '"stream": "tcp:'"$port"'", "custom_sym": {"work": {"symbol": "work", "slow": "1ns"}}, "targets": {"pids": ['"$RUNNER"']}'
@@ -464,6 +466,7 @@ told() {
 
 @test "a subscriber that does not read is told what it missed, and holds nobody up" {
 	not_in_guest
+	need_command python3
 	start_runner
 	configure '"sample": 1, "warnings": 0, "custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
 	snoop
@@ -574,6 +577,34 @@ told_lazy() {
 	assert_timed work 127
 }
 
+@test "reload: the page moves; a port that is taken leaves everything as it was" {
+	local base
+	not_in_guest
+	need_command curl
+	need_command python3
+	start_runner
+	PAGE_PORT=$(free_port)
+	base='"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	configure "$base"', "prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	snoop
+	ask go 11
+	eventually page_says funcscope_call_duration_seconds_count 'function="work"' 11
+	receiver taken ok
+	configure "$base"', "prometheus": {"listen": ":'"$PORT"'"}'
+	eventually monitor_says failed_reloads 1
+	assert_match "said" "$(<err)" "warning: .*$PORT.*; the configuration before it stays in force"
+	assert_eq "the page says so" 0 "$(on_page funcscope_config_ok)"
+	assert_eq "and counts on" 11 "$(on_page funcscope_call_duration_seconds_count)"
+	PAGE_PORT=$(free_port)
+	configure "$base"', "prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	eventually monitor_says config_ok true
+	ask go 9
+	eventually page_says funcscope_call_duration_seconds_count 'function="work"' 20
+	assert_eq "reloads" 1 "$(on_page funcscope_config_reloads_total 'result="ok"')"
+	ended
+	assert_timed work 20
+}
+
 @test "reload: a process that was asked for on the command line stays the only one" {
 	start_runner
 	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}}'
@@ -663,7 +694,8 @@ check_is_right() {
 }
 
 @test "names with control bytes reach neither the terminal nor break a line of JSON" {
-	local target=$'tar\e[31m\nget'
+	not_in_guest
+	local f target=$'tar\e[31m\nget'
 	cp "$FIXTURES/runner" "$target"
 	start_runner "$TMP/$target"
 	ask name $'ev\e]0;il\a'
@@ -740,7 +772,9 @@ restored() {
 
 @test "Prometheus' page under load, in two formats; at its end it is exact" {
 	local i
+	not_in_guest
 	need_command curl
+	need_command python3
 	start_runner
 	PAGE_PORT=$(free_port)
 	configure '"custom_sym": {"work": {"symbol": "work", "slow": "1us"}}, "targets": {"pids": ['"$RUNNER"']}, "warnings": 0,
@@ -775,6 +809,7 @@ sent_with() {
 	# shellcheck disable=SC2034 # by their names below
 	local otlp=$1 alerts=$2 name
 	need_command curl
+	need_command python3
 	start_runner "$FIXTURES/cudaapp" ask
 	PAGE_PORT=$(free_port)
 	for name in otlp alerts; do
