@@ -42,6 +42,8 @@
 
 const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS(fsc_sink_table_names){0}};
 const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS(fsc_sink_names){0}};
+static const char *const report_names[] = {"text", "json", NULL};
+const struct fsc_opt fsc_output_report_opts[] = {OUTPUT_OPTS(report_names){0}};
 
 static bool to_file(const char *path)
 {

@@ -18,6 +18,8 @@ struct fsc_output_opts {
 extern const struct fsc_opt fsc_output_opts[];
 /* The same for a command that shows stacks, which have formats of their own. */
 extern const struct fsc_opt fsc_output_stack_opts[];
+/* And of reports, which are text or JSON: the first of all formats. */
+extern const struct fsc_opt fsc_output_report_opts[];
 
 /* Opens what the options name and fills in the sink's format and where it goes to; a usage error
  * where the format has no place for the data. Never waits for a FIFO's reader. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/fmt.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
@@ -16,6 +17,7 @@ struct snoop_opts {
 	const char *config, *check;
 	struct fsc_vec presets; /* const char * */
 	struct fsc_vec pids;	/* const char * */
+	struct fsc_vec numbers; /* pid_t: the same */
 	bool no_socket;
 	unsigned ready_fd;
 };
@@ -65,7 +67,7 @@ static int check(const char *path, struct fsc_err *err)
 	return rc;
 }
 
-static int read_config(const struct snoop_opts *so, char **command, struct fsc_snoop_config *c,
+static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_config *c,
 		       struct fsc_err *err)
 {
 	size_t n = 0;
@@ -82,7 +84,9 @@ static int read_config(const struct snoop_opts *so, char **command, struct fsc_s
 				 "\"cuda_func_sym\": {\"malloc\": \"cudaMalloc\"}",
 				 c->path);
 	if (!rc)
-		rc = fsc_probes_pids(&so->pids, &c->targets.pids, err);
+		rc = fsc_probes_pids(&so->pids, &so->numbers, err);
+	if (!rc)
+		rc = fsc_snoop_config_pids(c, so->numbers.data, so->numbers.n, err);
 	while (command && command[n])
 		n++;
 	if (rc || !n)
@@ -101,25 +105,33 @@ static int watch(struct fsc_snoop_config *c, const struct snoop_opts *so,
 	struct fsc_monitor_opts mo = {.path = so->config,
 				      .duration_s = out->duration,
 				      .every_s = out->interval,
+				      .pids = so->numbers.data,
+				      .n_pids = so->numbers.n,
 				      .mask = &old,
 				      .ends = &signals,
 				      .ready_fd = so->ready_fd,
 				      .no_control = so->no_socket,
 				      .sink = &sink};
+	FSC_AUTO(fsc_freep) char *to = NULL;
 	int rc, closed;
 
 	if (out->format < 0)
 		out->format = c->report.json ? 1 : 0; /* as in the list of formats */
-	if (!out->output)
-		out->output = c->report.to;
+	/* The configuration may be another one by the time it is closed. */
+	to = out->output ? strdup(out->output) : c->report.to ? strdup(c->report.to) : NULL;
+	out->output = to;
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &signals, &old);
 	rc = fsc_output_open(out, FSC_DATA_REPORTS, &sink, err);
-	if (!rc)
-		rc = fsc_monitor_run(c, &mo, err);
+	if (rc) {
+		fsc_snoop_config_release(c);
+		free(c);
+		return rc;
+	}
+	rc = fsc_monitor_run(c, &mo, err);
 	closed = fsc_output_close(out->output, &sink, rc ? NULL : err);
 	return rc ? rc : closed;
 }
@@ -128,7 +140,8 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 			struct fsc_err *err)
 {
 	struct fsc_output_opts out = {.format = -1};
-	const struct fsc_opt_set sets[] = {{snoop_opts, so}, {fsc_output_opts, &out}, {NULL, NULL}};
+	const struct fsc_opt_set sets[] = {
+	    {snoop_opts, so}, {fsc_output_report_opts, &out}, {NULL, NULL}};
 	struct fsc_snoop_config *c;
 	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
 
@@ -157,11 +170,13 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct snoop_opts so = {.presets = FSC_VEC_INIT(const char *),
-				.pids = FSC_VEC_INIT(const char *)};
+				.pids = FSC_VEC_INIT(const char *),
+				.numbers = FSC_VEC_INIT(pid_t)};
 	int rc = plan_and_run(argc, argv, command, &so, err);
 
 	fsc_vec_release(&so.presets);
 	fsc_vec_release(&so.pids);
+	fsc_vec_release(&so.numbers);
 	return rc;
 }
 
@@ -170,6 +185,6 @@ const struct fsc_cmd fsc_cmd_snoop = {
     .summary = "watch configured functions: statistics, slow calls, errors, sent on",
     .operands = "-c FILE [-- COMMAND ARGS...]",
     .example = "funcscope snoop -c examples/snoop/training.json",
-    .opts = (const struct fsc_opt *const[]){snoop_opts, fsc_output_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){snoop_opts, fsc_output_report_opts, NULL},
     .run = run,
 };

@@ -66,7 +66,7 @@ static int load_skeleton(struct fsc_session *s, struct fsc_err *err)
 	return rc ? rc : fsc_programs_load(s, err);
 }
 
-static int open_session(struct fsc_session *s, struct fsc_err *err)
+int fsc_session_possible(struct fsc_err *err)
 {
 	const char *why;
 	int rc = fsc_feature_try(FSC_FEATURE_BPF, &why);
@@ -75,6 +75,15 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
 		return fsc_err_set(err, -rc, "this kernel runs no BPF programs for us (%s)", why);
+	return 0;
+}
+
+static int open_session(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc = fsc_session_possible(err);
+
+	if (rc)
+		return rc;
 	raise_file_limit();
 	rc = load_skeleton(s, err);
 	if (!rc || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)

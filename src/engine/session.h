@@ -75,6 +75,8 @@ enum fsc_rung {
 };
 extern const char *const fsc_rung_names[FSC_RUNG_MAX];
 
+/* Whether we may load programs at all: for who will have something to attach to only later. */
+int fsc_session_possible(struct fsc_err *err);
 /* Loads programs for the targets, attaches nothing. targets must outlive the session. Caller frees.
  */
 int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,

@@ -148,3 +148,11 @@ uint64_t fsc_profile_total(const struct fsc_profile *p)
 		sum += FSC_AT(struct fsc_count, &p->counts, i)->count;
 	return sum;
 }
+
+uint64_t fsc_summary_unreturned(const struct fsc_summary *s)
+{
+	for (size_t i = 0; i < sizeof(s->lost) / sizeof(s->lost[0]) && s->lost[i].name; i++)
+		if (!strcmp(s->lost[i].name, FSC_UNRETURNED))
+			return s->lost[i].n;
+	return 0;
+}

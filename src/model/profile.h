@@ -71,6 +71,9 @@ struct fsc_scope_books {
 	uint64_t unseen;       /* checkpoints in memory that could not be had any more */
 };
 
+/* Among the losses: calls that have not returned. While a run goes on they may still. */
+#define FSC_UNRETURNED "unreturned"
+
 /* The books. seen = kept + the sum of lost. */
 struct fsc_summary {
 	uint64_t seen, kept;
@@ -103,6 +106,8 @@ struct fsc_summary {
 	double percent; /* of the target's CPU time, or of the machine's where there is no target */
 	bool share_of_machine;
 };
+
+uint64_t fsc_summary_unreturned(const struct fsc_summary *s);
 
 struct fsc_profile {
 	const struct fsc_func *funcs;

@@ -205,6 +205,19 @@ void fsc_snoop_config_remove(struct fsc_snoop_config *c, size_t i)
 	memmove(f, f + 1, (c->funcs.n - i) * sizeof(*f));
 }
 
+int fsc_snoop_config_pids(struct fsc_snoop_config *c, const pid_t *pids, size_t n,
+			  struct fsc_err *err)
+{
+	for (size_t i = 0; i < n; i++) {
+		pid_t *slot = fsc_vec_push(&c->targets.pids);
+
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = pids[i];
+	}
+	return 0;
+}
+
 int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size_t n,
 			     struct fsc_err *err)
 {

@@ -120,6 +120,9 @@ void fsc_snoop_config_release(struct fsc_snoop_config *c);
 int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const char *name,
 			 const char *symbol, struct fsc_err *err);
 
+/* Adds processes to the targets. */
+int fsc_snoop_config_pids(struct fsc_snoop_config *c, const pid_t *pids, size_t n,
+			  struct fsc_err *err);
 /* Makes a command, of so many words, one of the targets. */
 int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size_t n,
 			     struct fsc_err *err);

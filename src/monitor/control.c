@@ -23,6 +23,7 @@ enum {
 	MOST_CLIENTS = 64,
 	MOST_REQUEST = 64 << 10,
 	MOST_WAITING = 4 << 20, /* bytes that a client has not read */
+	MOST_UNREAD = 64 << 10, /* of answers, before it is listened to again */
 };
 
 struct listener {
@@ -324,13 +325,19 @@ static bool wants_pid(const struct client *x, uint32_t pid)
 	return false;
 }
 
-void fsc_control_call(struct fsc_control *c, const char *type, const struct fsc_call *call,
+static bool wants_call(const struct client *x, const struct fsc_call *call)
+{
+	return (call->slow && wants_type(x, "slow")) ||
+	       (call->event != FSC_CALL_BOTH && wants_type(x, "call"));
+}
+
+void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 		      const struct fsc_buf *line)
 {
 	for (size_t i = 0; i < c->clients.n; i++) {
 		struct client *x = client_at(c, i);
 
-		if (wants_type(x, type) && fits(x->wants, "functions", call->func->name) &&
+		if (wants_call(x, call) && fits(x->wants, "functions", call->func->name) &&
 		    fits(x->wants, "groups", call->func->group ? call->func->group : "") &&
 		    wants_pid(x, call->pid) &&
 		    (!call->has_duration || (double)call->duration_ns >= x->min_ns))
@@ -362,17 +369,19 @@ static bool all_of(const json_t *request, const char *key, json_type type)
 static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struct fsc_err *err)
 {
 	const char *least = json_string_value(json_object_get(request, "min_duration"));
+	double min_ns = 0;
 
 	if (!all_of(request, "types", JSON_STRING) || !all_of(request, "functions", JSON_STRING) ||
 	    !all_of(request, "groups", JSON_STRING) || !all_of(request, "pids", JSON_INTEGER))
 		return fsc_err_set(err, EINVAL,
 				   "types, functions and groups are lists of texts, pids a list of "
 				   "numbers");
-	if (least && !fsc_str_duration(least, strlen(least), &x->min_ns))
+	if (least && !fsc_str_duration(least, strlen(least), &min_ns))
 		return fsc_err_set(err, EINVAL,
 				   "min_duration takes a time with its unit, as in \"10ms\"");
 	json_decref(x->wants);
 	x->wants = json_incref(request);
+	x->min_ns = min_ns;
 	fsc_buf_puts(b, "{\"type\":\"subscribed\"}\n");
 	return 0;
 }
@@ -402,7 +411,7 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 
 	if (!request)
 		fsc_err_set(&err, EINVAL, "no JSON: %s", why.text);
-	else if (!answer(c, x, request, &b, &err) && !x->wants)
+	else if (!answer(c, x, request, &b, &err) && x->wants != request)
 		fsc_buf_puts(&b, "{\"type\":\"done\"}\n");
 	if (err.code) {
 		fsc_buf_clear(&b);
@@ -424,9 +433,10 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 static void read_client(struct fsc_control *c, struct client *x)
 {
 	char chunk[4096], *end;
-	ssize_t n;
+	ssize_t n = 1;
 
-	while ((n = recv(x->fd, chunk, sizeof(chunk), 0)) > 0) {
+	/* Whoever does not read answers gets no more of them. */
+	while (x->out.n - x->sent < MOST_UNREAD && (n = recv(x->fd, chunk, sizeof(chunk), 0)) > 0) {
 		fsc_buf_add(&x->in, chunk, (size_t)n);
 		if (fsc_buf_failed(&x->in) || x->in.n > MOST_REQUEST) {
 			x->gone = true;
@@ -440,9 +450,11 @@ static void read_client(struct fsc_control *c, struct client *x)
 			memmove(x->in.s, end + 1, x->in.n + 1);
 		}
 	}
-	if (n == 0)
+	if (n == 0) {
 		x->ends = true; /* it asks no more, but may still read */
-	else if (errno != EAGAIN && errno != EINTR)
+		/* Of TCP nobody says whether it does. */
+		x->gone |= x->wants && !x->local;
+	} else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		x->gone = true;
 	if (x->ends && !x->wants && x->sent == x->out.n)
 		x->gone = true;

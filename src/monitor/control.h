@@ -30,8 +30,9 @@ int fsc_control_default(char *buf, size_t size, struct fsc_err *err);
 int fsc_control_run(struct fsc_control *c, struct fsc_err *err);
 /* Whether anybody wants calls, or reports: whoever makes them can spare the work. */
 bool fsc_control_wants(const struct fsc_control *c, const char *type);
-/* Sends a call to those who subscribed to such; line is what they get. type: "slow" or "call". */
-void fsc_control_call(struct fsc_control *c, const char *type, const struct fsc_call *call,
+/* Sends a call to those who subscribed to such, "slow" ones or each "call" of a sample (it may be
+ * both); line is what they get. */
+void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 		      const struct fsc_buf *line);
 /* Sends lines to all who subscribed to the type. */
 void fsc_control_send(struct fsc_control *c, const char *type, const struct fsc_buf *lines);

@@ -28,10 +28,6 @@ static void warn_slow(struct fsc_monitor *m, const struct fsc_noted_call *c)
 
 	if (!may_warn(m))
 		return;
-	if (m->unwarned)
-		fsc_log(FSC_LOG_WARN, "%llu more slow calls were not mentioned",
-			(unsigned long long)m->unwarned);
-	m->unwarned = 0;
 	fsc_buf_printf(&b, "%s took ", call->func->name);
 	fsc_fmt_ns(&b, (double)call->duration_ns);
 	fsc_buf_printf(&b, " in %s, process %u, thread %u; %s", call->comm, call->pid, call->tid,
@@ -39,6 +35,9 @@ static void warn_slow(struct fsc_monitor *m, const struct fsc_noted_call *c)
 	fsc_fmt_ns(&b, c->threshold_ns);
 	if (c->error)
 		fsc_buf_printf(&b, "; it returned %s", c->error);
+	if (m->unwarned)
+		fsc_buf_printf(&b, " (%llu more before it)", (unsigned long long)m->unwarned);
+	m->unwarned = 0;
 	if (!fsc_buf_failed(&b))
 		fsc_log(FSC_LOG_WARN, "%s", fsc_buf_str(&b));
 	fsc_buf_release(&b);
@@ -48,14 +47,13 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 {
 	struct fsc_monitor *m = arg;
 	const struct fsc_snoop_func *entry = fsc_hooks_entry(m->hooks, func);
-	const char *type = c->slow ? "slow" : "call";
 	const struct fsc_noted_call *noted = NULL;
 	struct fsc_call call = *c;
 	size_t n;
 	int rc = 0;
 
 	/* It may have been sent before the process was found not to be meant. */
-	if (!fsc_processes_all(m->processes) && !fsc_processes_wanted(m->processes, (pid_t)c->pid))
+	if (!fsc_processes_all(m->processes) && fsc_processes_unwanted(m->processes, (pid_t)c->pid))
 		return 0;
 	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
 	call.cookie = func + 1;
@@ -66,13 +64,14 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 		return rc;
 	if (noted)
 		warn_slow(m, noted);
-	if (m->control && fsc_control_wants(m->control, type)) {
+	if (m->control &&
+	    (fsc_control_wants(m->control, "slow") || fsc_control_wants(m->control, "call"))) {
 		struct fsc_sink sink = {0};
 
 		fsc_buf_clear(&m->line);
 		fsc_json_call(&sink, &call, &m->line);
 		if (!fsc_buf_failed(&m->line))
-			fsc_control_call(m->control, type, &call, &m->line);
+			fsc_control_call(m->control, &call, &m->line);
 	}
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "probe/uprobe.h"
+#include "sym/elf.h"
 #include "sym/slurp.h"
 
 /* A file, and whose; nobody's (0) is one that some process may use. */
@@ -31,6 +32,8 @@ struct fsc_finder {
 	struct fsc_vec noted;  /* struct noted */
 	uint32_t last_id;
 };
+
+enum { MOST_NEEDED = 500 }; /* libraries of one program */
 
 struct look {
 	uint64_t dev, ino;
@@ -119,9 +122,19 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/* A path may be relative, or a link: what a process has mapped is the file itself. */
+static bool same_file(const char *named, const char *path)
+{
+	FSC_AUTO(fsc_freep) char *real = realpath(named, NULL);
+
+	return real && !strcmp(real, path);
+}
+
 static bool fits(const char *pattern, const char *path)
 {
-	return !fnmatch(pattern, strchr(pattern, '/') ? path : base_of(path), 0);
+	if (!strchr(pattern, '/'))
+		return !fnmatch(pattern, base_of(path), 0);
+	return !fnmatch(pattern, path, 0) || same_file(pattern, path);
 }
 
 /* Whether a file may have the function: one of its libraries, or the program itself, into which a
@@ -179,6 +192,14 @@ int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fs
 	return n->path ? 0 : fsc_err_nomem(err);
 }
 
+static bool has_base(const struct fsc_vec *files, const char *name)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (!strcmp(base_of(FSC_AT(struct fsc_libs_file, files, i)->name), name))
+			return true;
+	return false;
+}
+
 struct noting {
 	struct fsc_finder *f;
 	struct fsc_err *err;
@@ -204,13 +225,39 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 
 		for (size_t k = 0; !rc && k < libs->n; k++) {
 			const char *lib = *FSC_AT(char *, libs, k);
+			FSC_AUTO(fsc_freep)
+			char *real = strchr(lib, '/') ? realpath(lib, NULL) : NULL;
 
-			if (lib[0] == '/' && !strpbrk(lib, "*?["))
-				rc = fsc_finder_note(f, 0, lib, err);
+			if (real)
+				rc = fsc_finder_note(f, 0, real, err);
 		}
 	}
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
 		rc = fsc_ldcache_each(cache, size, note_cached, &n);
+	return rc;
+}
+
+/* The libraries that a program will load when it starts: those it needs, and those that they need.
+ */
+int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc_err *err)
+{
+	const struct fsc_libs_scope scope = {.command = program};
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	int rc = fsc_libs_find(program, &scope, &files, NULL) == -ENOMEM ? fsc_err_nomem(err) : 0;
+
+	for (size_t i = 0; !rc && i < files.n && files.n < MOST_NEEDED; i++) {
+		FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+		const struct fsc_libs_file *file = FSC_AT(struct fsc_libs_file, &files, i);
+		const char *const *needed;
+
+		rc = fsc_finder_note(f, 0, file->path, err);
+		if (rc || fsc_elf_open(file->path, file->root, &e, NULL))
+			continue;
+		for (needed = fsc_elf_needed(e); needed && *needed; needed++)
+			if (!has_base(&files, *needed))
+				fsc_libs_find(*needed, &scope, &files, NULL);
+	}
+	fsc_libs_release(&files);
 	return rc;
 }
 

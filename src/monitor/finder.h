@@ -20,6 +20,8 @@ uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry);
 int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err);
 /* Notes the files that the configuration and the loader's cache name. */
 int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err);
+/* Notes the libraries that a program will load when it starts. */
+int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc_err *err);
 /* Whether files are noted. */
 bool fsc_finder_busy(const struct fsc_finder *f);
 /* Searches what was noted. The rows' `probe` is the number of the entry in the configuration. */

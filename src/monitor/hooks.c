@@ -97,6 +97,11 @@ int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err)
 	return fsc_finder_note_libraries(h->finder, err);
 }
 
+int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err)
+{
+	return fsc_finder_note_needed(h->finder, path, err);
+}
+
 /* ---- functions ---- */
 
 static const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)

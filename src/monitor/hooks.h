@@ -23,6 +23,8 @@ int fsc_hooks_reload(struct fsc_hooks *h, const struct fsc_snoop_config *config,
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err);
 /* Notes the files that the configuration and the loader's cache name. */
 int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err);
+/* Notes the libraries that a program needs, before it is run. */
+int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err);
 /* Searches the files noted and attaches to what is new in them. A file that cannot be read, and a
  * place the kernel refuses, is said and counted, no failure. */
 int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err);

@@ -316,14 +316,20 @@ static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 }
 
 /* Calls whose slots were given back were kept; those of processes that were not meant were never
- * seen. */
+ * seen. A function that does not count any more is none. */
 static void correct(const struct batch *b, struct fsc_summary *s)
 {
 	s->kept += b->forgotten - b->unwanted;
 	s->seen -= b->unwanted < s->seen ? b->unwanted : s->seen;
 	for (size_t i = 0; s->lost[i].name; i++)
-		if (!strcmp(s->lost[i].name, "unreturned"))
+		if (!strcmp(s->lost[i].name, FSC_UNRETURNED))
 			s->lost[i].n -= b->forgotten < s->lost[i].n ? b->forgotten : s->lost[i].n;
+	for (size_t row = 0; row < b->targets.rows.n; row++) {
+		bool silent = b->entry_of[row] < 0 || b->off[row];
+
+		s->functions -= silent && s->functions;
+		s->attached -= silent && s->attached;
+	}
 }
 
 int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)

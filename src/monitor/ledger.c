@@ -47,10 +47,15 @@ int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, str
 	l->ended = FSC_VEC_INIT(struct ended);
 	fsc_tally_init(&l->past);
 	fsc_tally_init(&l->before);
-	l->start_ns = fsc_clock_ns(CLOCK_REALTIME);
-	l->start_mono = l->before_mono = fsc_clock_mono();
+	fsc_ledger_begin(l);
 	*ret = l;
 	return 0;
+}
+
+void fsc_ledger_begin(struct fsc_ledger *l)
+{
+	l->start_ns = fsc_clock_ns(CLOCK_REALTIME);
+	l->start_mono = l->before_mono = fsc_clock_mono();
 }
 
 void fsc_ledger_free(struct fsc_ledger *l)
@@ -261,7 +266,8 @@ static int subtract_errors(const struct fsc_tally *now, const struct fsc_tally *
 }
 
 /* The slowest calls of the stretch. */
-static int choose_slow(struct fsc_ledger *l, bool whole, struct fsc_vec *ret, struct fsc_err *err)
+static int choose_slow(struct fsc_ledger *l, bool whole, bool all, struct fsc_vec *ret,
+		       struct fsc_err *err)
 {
 	size_t n, kept = 0;
 	const struct fsc_func *funcs = fsc_hooks_funcs(l->hooks, &n);
@@ -270,7 +276,7 @@ static int choose_slow(struct fsc_ledger *l, bool whole, struct fsc_vec *ret, st
 	for (size_t i = 0; i < ret->n; i++) {
 		const struct fsc_noted_call *c = *FSC_AT(const struct fsc_noted_call *, ret, i);
 
-		if ((whole || c->id > l->slow_before) && kept < SHOWN_SLOW)
+		if ((whole || c->id > l->slow_before) && (all || kept < SHOWN_SLOW))
 			*FSC_AT(const struct fsc_noted_call *, ret, kept++) = c;
 	}
 	ret->n = kept;
@@ -287,7 +293,7 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 	int rc = subtract_errors(now, before, calls, &errors, err);
 
 	if (!rc)
-		rc = choose_slow(l, !before, &slow, err);
+		rc = choose_slow(l, !before, !top, &slow, err);
 	if (!rc)
 		rc = fsc_sink_report(sink,
 				     &(struct fsc_report){

@@ -17,8 +17,10 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "engine/child.h"
+#include "engine/session.h"
 #include "monitor/monitor_priv.h"
 #include "source/cputime.h"
+#include "sym/libs.h"
 
 #define TICK	0.02
 #define COLLECT 0.2  /* seconds between two looks at processes that ended */
@@ -164,15 +166,34 @@ static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 	return 0;
 }
 
+/* The file itself, written to its end or moved there; or a link that a file of a mounted
+ * configuration is reached by ("..data"). */
+static bool is_of_config(const struct fsc_monitor *m, const struct inotify_event *e)
+{
+	const char *slash = strrchr(m->opts->path, '/');
+
+	if (!e->len)
+		return false;
+	return !strcmp(e->name, slash ? slash + 1 : m->opts->path) ||
+	       (e->mask & IN_MOVED_TO && !strncmp(e->name, "..", 2));
+}
+
 static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
-	char events[4096];
+	_Alignas(struct inotify_event) char events[4096];
+	bool ours = false;
+	ssize_t size;
 
 	(void)loop, (void)n, (void)err;
-	while (read(m->inotify, events, sizeof(events)) > 0)
-		;
-	return fsc_monitor_file_changed(m) ? fsc_monitor_reload_or_say(m) : 0;
+	while ((size = read(m->inotify, events, sizeof(events))) > 0)
+		for (ssize_t at = 0; at < size;) {
+			const struct inotify_event *e = (const void *)(events + at);
+
+			ours |= is_of_config(m, e);
+			at += (ssize_t)(sizeof(*e) + e->len);
+		}
+	return ours && fsc_monitor_file_changed(m) ? fsc_monitor_reload_or_say(m) : 0;
 }
 
 static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -267,8 +288,8 @@ static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
 		slash[slash == dir] = '\0';
 	fsc_monitor_note_file(m);
 	m->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	if (m->inotify < 0 || inotify_add_watch(m->inotify, slash ? dir : ".",
-						IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE) < 0) {
+	if (m->inotify < 0 ||
+	    inotify_add_watch(m->inotify, slash ? dir : ".", IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
 		fsc_log(FSC_LOG_WARN,
 			"changes of %s will not be noticed (%s); send SIGHUP after one",
 			m->opts->path, strerror(errno));
@@ -298,7 +319,7 @@ static int open_control(struct fsc_monitor *m, struct fsc_err *err)
 static int start_command(struct fsc_monitor *m, struct fsc_err *err)
 {
 	const struct fsc_vec *words = &m->config->targets.command;
-	char **argv;
+	char **argv, *path;
 	int rc;
 
 	if (!words->n)
@@ -308,7 +329,11 @@ static int start_command(struct fsc_monitor *m, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	memcpy(argv, words->data, words->n * sizeof(*argv));
 	rc = fsc_child_start(argv, m->opts->mask, &m->child, err);
+	path = rc ? NULL : fsc_libs_which(argv[0]);
 	free(argv);
+	if (path)
+		rc = fsc_hooks_program(m->hooks, path, err);
+	free(path);
 	if (!rc)
 		rc = fsc_loop_watch_fd(&m->loop, m->child.pidfd, on_child_end, m, err);
 	return rc ? rc : fsc_processes_command(m->processes, m->child.pid, err);
@@ -316,8 +341,10 @@ static int start_command(struct fsc_monitor *m, struct fsc_err *err)
 
 static int prepare(struct fsc_monitor *m, struct fsc_err *err)
 {
-	int rc = fsc_loop_init(&m->loop, err);
+	int rc = fsc_session_possible(err);
 
+	if (!rc)
+		rc = fsc_loop_init(&m->loop, err);
 	if (!rc)
 		rc = fsc_loop_signals(&m->loop, m->opts->ends, on_signal, m, err);
 	if (!rc)
@@ -371,6 +398,7 @@ static int run(struct fsc_monitor *m, struct fsc_err *err)
 	uint64_t now = fsc_clock_mono();
 	int rc = fsc_loop_timer(&m->loop, TICK, true, on_tick, m, err);
 
+	fsc_ledger_begin(m->ledger);
 	m->start_ns = m->warn_ns = now;
 	m->cpu_start = fsc_cputime_machine();
 	m->warn_budget = m->config->warnings_per_s;

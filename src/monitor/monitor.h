@@ -8,10 +8,11 @@
 #include "sink/sink.h"
 
 struct fsc_monitor_opts {
-	const char *path;      /* of the configuration */
-	double duration_s;     /* 0: until a signal, or the end of the command */
-	double every_s;	       /* of reports; 0: as the configuration says */
-	char *const *command;  /* besides the configuration's; NULL: none */
+	const char *path;  /* of the configuration */
+	double duration_s; /* 0: until a signal, or the end of the command */
+	double every_s;	   /* of reports; 0: as the configuration says */
+	const pid_t *pids; /* besides the configuration's, which has them already */
+	size_t n_pids;
 	const sigset_t *mask;  /* the command's signals */
 	const sigset_t *ends;  /* signals that end it, SIGHUP among them reloads; blocked */
 	unsigned ready_fd;     /* tests: written to when armed */

@@ -73,8 +73,9 @@ void fsc_monitor_tell_end(const struct fsc_monitor *m)
 	for (size_t i = 0; i < n; i++)
 		fsc_log(r[i].dropped_full || r[i].dropped_refused || r[i].rejected ? FSC_LOG_WARN
 										   : FSC_LOG_NOTE,
-			"%s: %llu messages sent, %llu dropped for want of room, %llu refused, %llu "
-			"records rejected, %llu still to be sent",
+			"%s: %llu messages sent, %llu dropped (no room, or not sent by now), %llu "
+			"refused, "
+			"%llu records rejected, %llu left in the spool",
 			r[i].name, (unsigned long long)r[i].sent,
 			(unsigned long long)r[i].dropped_full,
 			(unsigned long long)r[i].dropped_refused, (unsigned long long)r[i].rejected,

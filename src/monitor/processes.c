@@ -19,7 +19,10 @@
 #include "source/cputime.h"
 #include "sym/libs.h"
 
-enum { MOST_SEEN = 65536 }; /* files that were told of, before all are told of again */
+enum {
+	MOST_GONE = 1024,
+	/* whose verdicts are remembered, for what they sent last */ MOST_SEEN = 65536
+}; /* files that were told of, before all are told of again */
 
 struct process {
 	pid_t pid;
@@ -44,6 +47,11 @@ struct fsc_processes {
 	uint64_t readings;
 	size_t ended;	   /* wanted ones that are gone */
 	uint64_t cpu_past; /* ns that they have used */
+	struct {
+		pid_t pid;
+		bool wanted;
+	} gone[MOST_GONE]; /* a ring */
+	size_t n_gone;
 };
 
 /* What a reading needs at hand. */
@@ -354,6 +362,8 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 		if (gone && !rc && !x->judged)
 			rc = judge(r, x, true, err);
 		if (gone && !rc) {
+			r->p->gone[r->p->n_gone % MOST_GONE].pid = x->pid;
+			r->p->gone[r->p->n_gone++ % MOST_GONE].wanted = x->wanted;
 			r->p->ended += x->wanted;
 			r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
 			rc = r->to->gone(r->to->arg, x->pid, err);
@@ -481,6 +491,18 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
 	const struct process *x = find(p, pid);
 
 	return x && x->judged && x->wanted;
+}
+
+bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = find(p, pid);
+
+	if (x)
+		return x->judged ? !x->wanted : x->doubted;
+	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
+		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
+			return !p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
+	return false;
 }
 
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)

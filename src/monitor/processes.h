@@ -50,6 +50,8 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 bool fsc_processes_all(const struct fsc_processes *p);
 /* Whether the process is wanted, as far as is known. */
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
+/* Whether it is known not to be, or seems so; also of one that ended lately. */
+bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
 /* Its name; "" if nothing is known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
 /* How many wanted ones run; ever: and have run. */

@@ -64,8 +64,11 @@ static int adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct f
 	bool anew;
 	int rc;
 
-	/* The command that was started stays the one that is meant. */
+	/* The command that was started stays the one that is meant, and so do the processes of the
+	 * command line. */
 	rc = keep_command(m, fresh, err);
+	if (!rc)
+		rc = fsc_snoop_config_pids(fresh, m->opts->pids, m->opts->n_pids, err);
 	if (rc)
 		return rc;
 	anew = !same_targets(&old->targets, &fresh->targets);

@@ -71,10 +71,42 @@ void fsc_slow_free(struct fsc_slow *s)
 	free(s);
 }
 
+static struct kept **find_quickest(struct fsc_vec *list)
+{
+	struct kept **quickest = NULL;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct kept **at = FSC_AT(struct kept *, list, i);
+
+		if (!quickest || (*at)->call.duration_ns < (*quickest)->call.duration_ns)
+			quickest = at;
+	}
+	return quickest;
+}
+
+static void drop_first(struct fsc_vec *list)
+{
+	let_go(*FSC_AT(struct kept *, list, 0));
+	list->n--;
+	memmove(list->data, FSC_AT(struct kept *, list, 1), list->n * sizeof(struct kept *));
+}
+
 void fsc_slow_limit(struct fsc_slow *s, unsigned slowest, unsigned latest)
 {
 	s->most_slowest = slowest;
 	s->most_latest = latest;
+	for (size_t i = 0; i < s->funcs.n; i++) {
+		struct of_func *f = FSC_AT(struct of_func, &s->funcs, i);
+
+		while (f->latest.n > latest)
+			drop_first(&f->latest);
+		while (f->slowest.n > slowest) {
+			struct kept **quickest = find_quickest(&f->slowest);
+
+			let_go(*quickest);
+			*quickest = *FSC_AT(struct kept *, &f->slowest, --f->slowest.n);
+		}
+	}
 }
 
 uint64_t fsc_slow_count(const struct fsc_slow *s)
@@ -133,13 +165,6 @@ static int hold(struct fsc_vec *list, struct kept *k)
 	return 0;
 }
 
-static void drop_first(struct fsc_vec *list)
-{
-	let_go(*FSC_AT(struct kept *, list, 0));
-	list->n--;
-	memmove(list->data, FSC_AT(struct kept *, list, 1), list->n * sizeof(struct kept *));
-}
-
 static int hold_latest(struct fsc_vec *list, size_t most, struct kept *k)
 {
 	while (list->n && list->n >= most)
@@ -150,16 +175,11 @@ static int hold_latest(struct fsc_vec *list, size_t most, struct kept *k)
 /* In the place of the quickest, if this one is slower. */
 static int hold_slowest(struct fsc_vec *list, size_t most, struct kept *k)
 {
-	struct kept **quickest = NULL;
+	struct kept **quickest;
 
 	if (list->n < most)
 		return hold(list, k);
-	for (size_t i = 0; i < list->n; i++) {
-		struct kept **at = FSC_AT(struct kept *, list, i);
-
-		if (!quickest || (*at)->call.duration_ns < (*quickest)->call.duration_ns)
-			quickest = at;
-	}
+	quickest = most ? find_quickest(list) : NULL;
 	if (!quickest || (*quickest)->call.duration_ns >= k->call.duration_ns)
 		return 0;
 	let_go(*quickest);

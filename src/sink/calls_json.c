@@ -51,7 +51,7 @@ static void add_args(const struct fsc_call *c, struct fsc_buf *b)
 	bool first = true;
 
 	fsc_buf_puts(b, ",\"args\":[");
-	for (size_t i = 0; c->slow && i < FSC_TRACE_ARGS; i++)
+	for (size_t i = 0; (c->slow || c->cookie) && i < FSC_TRACE_ARGS; i++)
 		fsc_buf_printf(b, "%s%lld", i ? "," : "", (long long)c->args[i]);
 	for (size_t i = 0; c->format && i < c->format->convs.n; i++) {
 		const struct fsc_conv *conv = FSC_AT(struct fsc_conv, &c->format->convs, i);

@@ -2,6 +2,8 @@
  * counted since the monitor began. */
 #include "sink/otlp.h"
 
+#include <string.h>
+
 #include "sink/otlp_envelope.h"
 #include "sink/series.h"
 
@@ -189,6 +191,8 @@ static void put_lost(struct fsc_otlp *o, const struct fsc_summary *books)
 
 		if (!books->lost[i].name)
 			break;
+		if (!strcmp(books->lost[i].name, FSC_UNRETURNED))
+			continue; /* they may still return */
 		mark = open_point(o);
 		fsc_otlp_attributes(o, 7, "attributes");
 		fsc_otlp_text(o, "funcscope.reason", books->lost[i].name);

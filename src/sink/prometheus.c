@@ -120,7 +120,16 @@ static void fill_lost(struct page *p, const struct metric *m)
 
 	(void)m;
 	for (size_t i = 0; b && i < sizeof(b->lost) / sizeof(b->lost[0]) && b->lost[i].name; i++)
-		put(p, "reason", b->lost[i].name, (double)b->lost[i].n);
+		if (strcmp(b->lost[i].name, FSC_UNRETURNED))
+			put(p, "reason", b->lost[i].name, (double)b->lost[i].n);
+}
+
+/* Calls that go on may still return: their number can fall. */
+static void fill_unreturned(struct page *p, const struct metric *m)
+{
+	(void)m;
+	if (p->s->books)
+		put(p, NULL, NULL, (double)fsc_summary_unreturned(p->s->books));
 }
 
 static void fill_cost(struct page *p, const struct metric *m)
@@ -280,6 +289,10 @@ static const struct metric metrics[] = {
     {{"funcscope_calls_kept_total", NULL, "Calls that were measured.", FSC_COUNTER}, BOOK(kept)},
     {{"funcscope_calls_lost_total", NULL, "Calls that were seen and not measured.", FSC_COUNTER},
      fill_lost,
+     0},
+    {{"funcscope_calls_unreturned", NULL,
+      "Calls that have not returned, or were left by longjmp() or an exception.", FSC_GAUGE},
+     fill_unreturned,
      0},
     {{"funcscope_returns_unmatched_total", NULL,
       "Returns of calls that began before the probes were there.", FSC_COUNTER},

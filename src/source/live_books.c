@@ -180,6 +180,15 @@ static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 	return sum;
 }
 
+static uint64_t count_seen(const struct fsc_live *l)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < l->targets->rows.n; i++)
+		n += fsc_session_seen(l->session, (uint32_t)i);
+	return n;
+}
+
 static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
 {
 	uint64_t lost = add_losses(l, s), rest;
@@ -190,6 +199,9 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 		s->kept = s->seen - (lost < s->seen ? lost : s->seen);
 	else
 		s->kept = count_kept(l, s->seen, err);
+	/* While calls go on: what was kept was seen by now. */
+	if (fsc_session_pairs(l->session))
+		s->seen = count_seen(l);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
 	s->unwatched = fsc_session_loss(l->session, FSC_LOSS_UNWATCHED);
@@ -206,7 +218,7 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 	rest = s->seen - s->kept;
 	while (s->lost[n].name)
 		n++;
-	s->lost[n] = (struct fsc_named){"unreturned", rest - (lost < rest ? lost : rest)};
+	s->lost[n] = (struct fsc_named){FSC_UNRETURNED, rest - (lost < rest ? lost : rest)};
 }
 
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
@@ -220,8 +232,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < l->targets->rows.n; i++)
-		s.seen += fsc_session_seen(l->session, (uint32_t)i);
+	s.seen = count_seen(l);
 	close_books(l, &s, err);
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);

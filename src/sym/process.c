@@ -39,7 +39,7 @@ void fsc_process_root(pid_t pid, char root[32])
 
 	snprintf(root, 32, "/proc/%d/root", (int)pid);
 	snprintf(ns, sizeof(ns), "/proc/%d/ns/mnt", (int)pid);
-	if (access(root, R_OK) ||
+	if (faccessat(AT_FDCWD, root, R_OK, AT_EACCESS) ||
 	    (is_same_path(root, "/") && is_same_path(ns, "/proc/self/ns/mnt")))
 		root[0] = '\0';
 }
@@ -161,7 +161,7 @@ int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 		path = known_path(root, m, mapped);
 	if (!path && errno == ENOMEM)
 		return fsc_err_nomem(err);
-	if (!path && mapped && !access(link, R_OK))
+	if (!path && mapped && !faccessat(AT_FDCWD, link, R_OK, AT_EACCESS))
 		path = strdup(link);
 	else if (!path && !mapped && !m->path[fsc_mapping_length(m)])
 		path = fsc_root_path(root, m->path); /* cannot be verified; better than nothing */

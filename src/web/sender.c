@@ -282,6 +282,7 @@ static int copy_opts(struct fsc_sender *s, const struct fsc_sender_opts *opts, s
 	s->gzip = opts->gzip;
 	s->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
 	s->rejected = opts->rejected;
+	s->state.up = true; /* nothing speaks against it yet */
 	s->name = strdup(opts->name);
 	s->address = strdup(opts->url);
 	s->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;

@@ -678,7 +678,7 @@ check_is_right() {
 	fs_error 2 -- '-c FILE' snoop work
 	fs_error 1 "preset.*'?cudda'?.*cuda" snoop --preset cudda
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}'
-	fs_error 2 'csv has no place for reports; use one of: text, json' snoop -c snoop.json -f csv
+	fs_error 2 'takes text or json, not .csv' snoop -c snoop.json -f csv
 	configure '"custom_sym": {"work": "work"}, "targets": {"command": ["ls"]}'
 	fs_error 2 'names a command already' snoop -c snoop.json -- ls
 	configure '"custom_sym": {"work": "work"}'

@@ -103,12 +103,17 @@ static const struct fsc_func work = {.name = "work", .group = "app"};
 
 static void event(struct fsc_control *c, const char *type, uint32_t pid, uint64_t ns)
 {
-	const struct fsc_call call = {
-	    .func = &work, .pid = pid, .has_duration = true, .duration_ns = ns};
+	bool slow = !strcmp(type, "slow");
+	const struct fsc_call call = {.func = &work,
+				      .pid = pid,
+				      .slow = slow,
+				      .event = slow ? FSC_CALL_BOTH : FSC_CALL_RETURN,
+				      .has_duration = true,
+				      .duration_ns = ns};
 	struct fsc_buf line = {0};
 
 	fsc_buf_printf(&line, "{\"type\":\"%s\",\"pid\":%u}\n", type, pid);
-	fsc_control_call(c, type, &call, &line);
+	fsc_control_call(c, &call, &line);
 	fsc_buf_release(&line);
 }
 
