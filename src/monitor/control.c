@@ -123,18 +123,6 @@ static int add_listener(struct fsc_control *c, int fd, const char *path, struct 
 	return 0;
 }
 
-static int unix_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err)
-{
-	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof(ret->sun_path))
-		return fsc_err_set(err, ENAMETOOLONG,
-				   "'%s' is too long for a socket's path, which has %zu characters "
-				   "at most; use a shorter one",
-				   path, sizeof(ret->sun_path) - 1);
-	strcpy(ret->sun_path, path);
-	return 0;
-}
-
 static bool answers(const struct sockaddr_un *a)
 {
 	FSC_AUTO(fsc_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -155,7 +143,7 @@ static int listen_unix(struct fsc_control *c, const char *path, struct fsc_err *
 {
 	struct sockaddr_un a;
 	mode_t mask;
-	int rc = unix_address(path, &a, err), fd;
+	int rc = fsc_control_address(path, &a, err), fd;
 
 	if (rc)
 		return rc;

@@ -4,6 +4,8 @@
 #ifndef FSC_MONITOR_CONTROL_H
 #define FSC_MONITOR_CONTROL_H
 
+#include <sys/un.h>
+
 #include <jansson.h>
 
 #include "base/buf.h"
@@ -41,6 +43,9 @@ uint64_t fsc_control_dropped(const struct fsc_control *c);
 size_t fsc_control_clients(const struct fsc_control *c);
 
 /* ---- the other side ---- */
+
+/* A path as the address of a socket. */
+int fsc_control_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err);
 
 /* A connection to the monitor at path; NULL: to the only one there is. A descriptor, or negative.
  */

@@ -41,14 +41,25 @@ int fsc_control_default(char *buf, size_t size, struct fsc_err *err)
 	return rc;
 }
 
+int fsc_control_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return fsc_err_set(err, ENAMETOOLONG,
+				   "'%s' is too long for a socket's path, which has %zu characters "
+				   "at most; use a shorter one",
+				   path, sizeof(ret->sun_path) - 1);
+	memcpy(ret->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
 static int connect_to(const char *path, struct fsc_err *err)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX};
-	int fd, rc;
+	struct sockaddr_un a;
+	int rc = fsc_control_address(path, &a, err), fd;
 
-	if (strlen(path) >= sizeof(a.sun_path))
-		return fsc_err_set(err, ENAMETOOLONG, "'%s' is too long for a socket's path", path);
-	strcpy(a.sun_path, path);
+	if (rc)
+		return rc;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fsc_err_sys(err, errno, "cannot make a socket");

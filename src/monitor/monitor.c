@@ -383,11 +383,10 @@ static void tell_ready(const struct fsc_monitor *m)
 	fsc_hooks_missing(m->hooks, say_missing, &missing);
 	fsc_log(FSC_LOG_NOTE, "watching %zu function%s of %s", n, n == 1 ? "" : "s",
 		m->config->path);
-	if (missing.n > 200)
-		strcpy(missing.s + 197, "...");
 	if (missing.n)
-		fsc_log(FSC_LOG_NOTE, "in no file so far, and looked for in those that appear: %s",
-			fsc_buf_str(&missing));
+		fsc_log(FSC_LOG_NOTE,
+			"in no file so far, and looked for in those that appear: %.200s%s",
+			fsc_buf_str(&missing), missing.n > 200 ? "..." : "");
 	fsc_buf_release(&missing);
 	if (m->opts->ready_fd && write((int)m->opts->ready_fd, "armed\n", 6) == 6)
 		close((int)m->opts->ready_fd);
