@@ -27,6 +27,7 @@ struct fsc_ledger {
 	struct fsc_vec ended;	 /* struct ended, the oldest first */
 	struct fsc_tally before; /* at the last report */
 	uint64_t start_ns, start_mono, before_mono;
+	uint64_t end_mono;     /* 0: it goes on */
 	uint64_t slow_before;  /* the last slow call of the last report */
 	struct fsc_map series; /* pid -> ADMITTED or FOLDED */
 	size_t admitted;       /* rows of those that are */
@@ -72,6 +73,11 @@ void fsc_ledger_free(struct fsc_ledger *l)
 uint64_t fsc_ledger_start(const struct fsc_ledger *l)
 {
 	return l->start_ns;
+}
+
+void fsc_ledger_end(struct fsc_ledger *l)
+{
+	l->end_mono = fsc_clock_mono();
 }
 
 /* ---- processes that ended ---- */
@@ -223,7 +229,8 @@ int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, st
 	ret->calls.funcs = fsc_hooks_funcs(l->hooks, &ret->calls.n_funcs);
 	ret->calls.by = apart ? FSC_BY_PID | FSC_BY_COMM : 0;
 	ret->calls.time_ns = fsc_clock_ns(CLOCK_REALTIME);
-	ret->calls.seconds = (double)(fsc_clock_mono() - l->start_mono) / 1e9;
+	ret->calls.seconds =
+	    (double)((l->end_mono ? l->end_mono : fsc_clock_mono()) - l->start_mono) / 1e9;
 	ret->calls.parts.slow = true;
 	name_rows(l, ret);
 	return 0;

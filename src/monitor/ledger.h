@@ -15,8 +15,9 @@ struct fsc_ledger;
 int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, struct fsc_slow *slow,
 		   struct fsc_ledger **ret, struct fsc_err *err);
 void fsc_ledger_free(struct fsc_ledger *l);
-/* Time counts from now on. */
+/* Time counts from now on, and to now. */
 void fsc_ledger_begin(struct fsc_ledger *l);
+void fsc_ledger_end(struct fsc_ledger *l);
 /* A process is about to leave the table of processes: its name is kept with its numbers. */
 int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err);
 /* A process begins: numbers of one that had its pid before are nobody's. */

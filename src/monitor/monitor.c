@@ -92,8 +92,9 @@ int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc
 	bool of_machine;
 	uint64_t cpu = fsc_monitor_cpu(m, &of_machine);
 
-	return fsc_hooks_summary(m->hooks, cpu, of_machine,
-				 (double)(fsc_clock_mono() - m->start_ns) / 1e9, ret, err);
+	return fsc_hooks_summary(
+	    m->hooks, cpu, of_machine,
+	    (double)((m->end_ns ? m->end_ns : fsc_clock_mono()) - m->start_ns) / 1e9, ret, err);
 }
 
 /* Resident memory, as /proc has it. */
@@ -420,8 +421,11 @@ static int run(struct fsc_monitor *m, struct fsc_err *err)
 static int end(struct fsc_monitor *m, struct fsc_err *err)
 {
 	struct fsc_summary books;
-	int rc = take_in(m, false, err);
+	int rc;
 
+	fsc_ledger_end(m->ledger);
+	m->end_ns = fsc_clock_mono();
+	rc = take_in(m, false, err);
 	fsc_hooks_detach(m->hooks);
 	if (!rc)
 		rc = take_in(m, true, err);

@@ -34,6 +34,7 @@ struct fsc_monitor {
 	bool config_ok;
 	uint64_t reloads, failed_reloads;
 	uint64_t start_ns, cpu_start;
+	uint64_t end_ns;					    /* 0: it goes on */
 	uint64_t collect_ns, scan_ns, cpu_ns, report_ns, budget_ns; /* when due */
 	double warn_budget;					    /* lines that may be written */
 	uint64_t warn_ns, unwarned;
