@@ -368,8 +368,8 @@ static __always_inline int time_exit(const struct call *c)
 		return 0;
 	me = thread(false);
 	f = me ? call_close(me, c) : NULL;
-	if (!me && !c->perhaps)
-		lose(FSC_LOSS_UNMATCHED);
+	if (!me)
+		lose_unmatched(c);
 	if (!f)
 		return 0;
 	t.raw = now - f->start;
