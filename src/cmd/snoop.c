@@ -73,7 +73,10 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 	size_t n = 0;
 	int rc;
 
-	if (!so->config == !so->presets.n)
+	if (so->config && so->presets.n)
+		return fsc_err_usage(err, "-c and --preset exclude each other; name presets in the "
+					  "file, as in \"presets\": [\"cuda\"]");
+	if (!so->config && !so->presets.n)
 		return fsc_err_usage(err, "snoop takes a configuration with -c FILE, or --preset "
 					  "NAME; see examples/snoop");
 	rc = so->config ? fsc_snoop_config_read(so->config, c, err)
@@ -150,6 +153,8 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 				   "snoop takes its functions from a file, not '%s'; use -c "
 				   "FILE",
 				   argv[1]);
+	if (!rc && out.interval > 0 && out.interval < 0.1)
+		rc = fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	if (rc)
 		return rc;
 	if (out.verbose)

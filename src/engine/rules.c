@@ -54,7 +54,8 @@ int fsc_session_errors(const struct fsc_session *s,
 }
 
 /* The next key is asked for before the present one goes: a key that is gone would begin anew. */
-static void forget_errors(struct fsc_session *s, bool (*gone)(pid_t pid, void *arg), void *arg)
+static void forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+			  void *arg)
 {
 	int map = bpf_map__fd(s->skel->maps.errors);
 	struct fsc_error_key key, next;
@@ -62,7 +63,7 @@ static void forget_errors(struct fsc_session *s, bool (*gone)(pid_t pid, void *a
 
 	while (more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
-		if (gone((pid_t)key.pid, arg))
+		if (what((pid_t)key.pid, arg))
 			bpf_map_delete_elem(map, &key);
 		key = next;
 	}
@@ -77,7 +78,8 @@ static void give_back(struct fsc_session *s, uint32_t slot)
 	bpf_map_update_elem(bpf_map__fd(s->skel->maps.free_slots), NULL, &slot, BPF_ANY);
 }
 
-static void forget_slots(struct fsc_session *s, bool (*gone)(pid_t pid, void *arg), void *arg)
+static void forget_slots(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+			 void *arg)
 {
 	int map = bpf_map__fd(s->skel->maps.slot_of);
 	struct fsc_count_key key, next;
@@ -86,34 +88,35 @@ static void forget_slots(struct fsc_session *s, bool (*gone)(pid_t pid, void *ar
 
 	while (more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
-		if (gone((pid_t)key.pid, arg) && !bpf_map_lookup_elem(map, &key, &slot) &&
+		if (what((pid_t)key.pid, arg) && !bpf_map_lookup_elem(map, &key, &slot) &&
 		    !bpf_map_delete_elem(map, &key))
 			give_back(s, slot);
 		key = next;
 	}
 }
 
-static void forget_numbers(int map, bool (*gone)(pid_t pid, void *arg), void *arg)
+static void forget_numbers(int map, enum fsc_forget (*what)(pid_t pid, void *arg), void *arg)
 {
 	uint32_t pid, next;
 	bool more = map >= 0 && !bpf_map_get_next_key(map, NULL, &pid);
 
 	while (more) {
 		more = !bpf_map_get_next_key(map, &pid, &next);
-		if (gone((pid_t)pid, arg))
+		if (what((pid_t)pid, arg) == FSC_FORGET_ALL)
 			bpf_map_delete_elem(map, &pid);
 		pid = next;
 	}
 }
 
-void fsc_session_forget(struct fsc_session *s, bool (*gone)(pid_t pid, void *arg), void *arg)
+void fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+			void *arg)
 {
-	forget_slots(s, gone, arg);
-	forget_errors(s, gone, arg);
+	forget_slots(s, what, arg);
+	forget_errors(s, what, arg);
 	if (s->opts.judged)
-		forget_numbers(bpf_map__fd(s->skel->maps.tasks), gone, arg);
+		forget_numbers(bpf_map__fd(s->skel->maps.tasks), what, arg);
 	if (s->opts.stacks & FSC_STACKS_USER)
-		forget_numbers(bpf_map__fd(s->skel->maps.seen_pids), gone, arg);
+		forget_numbers(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
 }
 
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err)

@@ -125,8 +125,15 @@ int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
 		       struct fsc_err *err);
-/* Of processes that are gone: their slots and errors, which the caller has read, are given back. */
-void fsc_session_forget(struct fsc_session *s, bool (*gone)(pid_t pid, void *arg), void *arg);
+/* What is to be forgotten of a process. */
+enum fsc_forget {
+	FSC_FORGET_NOTHING,
+	FSC_FORGET_NUMBERS, /* what it has measured */
+	FSC_FORGET_ALL,	    /* the verdict on it, too: it is gone */
+};
+/* Slots and errors, which the caller has read, are given back. */
+void fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+			void *arg);
 /* Entries of a row do not count from now on, or do again. */
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err);
 /* The stack with this id has been read and may make room. */

@@ -126,14 +126,17 @@ static int add_all(struct fsc_tally *t, const struct fsc_tally *from, owner_fn o
 	for (size_t i = 0; !rc && i < from->calls.rows.n; i++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
 
-		rc = add_row(t, row, owner(row->key.pid, arg), err);
+		if (row->slot->count)
+			rc = add_row(t, row, owner(row->key.pid, arg), err);
 	}
 	for (size_t i = 0; !rc && i < from->errors.n; i++) {
 		const struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
 		const struct fsc_count *key =
 		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
 
-		rc = fsc_tally_error(t, key->func, owner(key->pid, arg), e->code, e->n, err);
+		if (e->n)
+			rc =
+			    fsc_tally_error(t, key->func, owner(key->pid, arg), e->code, e->n, err);
 	}
 	return rc;
 }

@@ -217,6 +217,8 @@ static int add_preset_func(struct fsc_config_reader *r, const char *group,
 		return fsc_err_nomem(err);
 	f->errors = by_name ? fsc_error_rule_of(group, symbol) : row->errors;
 	f->errors_given = !by_name;
+	if (row->waits)
+		f->slow_ns = 0;
 	return 0;
 }
 

@@ -1,17 +1,13 @@
 /* Sockets and clients. */
-#include "monitor/control.h"
+#include "monitor/control_priv.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
-#include <netdb.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -21,36 +17,11 @@
 
 enum {
 	MOST_CLIENTS = 64,
+	LAST_MS = 500, /* for a client to read on, at the end */
+	LAST_TRIES = 50,
 	MOST_REQUEST = 64 << 10,
 	MOST_WAITING = 4 << 20, /* bytes that a client has not read */
 	MOST_UNREAD = 64 << 10, /* of answers, before it is listened to again */
-};
-
-struct listener {
-	int fd;
-	bool local;
-	char *path; /* to be removed; NULL: none */
-};
-
-struct client {
-	int fd;
-	bool local;	   /* came by a socket that only we and root can use */
-	bool gone;	   /* to be closed */
-	bool ends;	   /* when all is sent */
-	struct fsc_buf in; /* a request that is not whole yet */
-	struct fsc_buf out;
-	size_t sent;   /* of out */
-	json_t *wants; /* the subscription; NULL: none */
-	double min_ns;
-	uint64_t dropped, dropped_said;
-};
-
-struct fsc_control {
-	fsc_control_fn fn;
-	void *arg;
-	struct fsc_vec listeners; /* struct listener */
-	struct fsc_vec clients;	  /* struct client */
-	uint64_t dropped;
 };
 
 int fsc_control_new(fsc_control_fn fn, void *arg, struct fsc_control **ret, struct fsc_err *err)
@@ -80,25 +51,6 @@ static void close_client(struct client *x)
 	json_decref(x->wants);
 }
 
-void fsc_control_free(struct fsc_control *c)
-{
-	if (!c)
-		return;
-	for (size_t i = 0; i < c->clients.n; i++)
-		close_client(client_at(c, i));
-	for (size_t i = 0; i < c->listeners.n; i++) {
-		struct listener *l = FSC_AT(struct listener, &c->listeners, i);
-
-		close(l->fd);
-		if (l->path)
-			unlink(l->path);
-		free(l->path);
-	}
-	fsc_vec_release(&c->clients);
-	fsc_vec_release(&c->listeners);
-	free(c);
-}
-
 uint64_t fsc_control_dropped(const struct fsc_control *c)
 {
 	return c->dropped;
@@ -107,97 +59,6 @@ uint64_t fsc_control_dropped(const struct fsc_control *c)
 size_t fsc_control_clients(const struct fsc_control *c)
 {
 	return c->clients.n;
-}
-
-/* ---- listening ---- */
-
-static int add_listener(struct fsc_control *c, int fd, const char *path, struct fsc_err *err)
-{
-	struct listener *l = fsc_vec_push(&c->listeners);
-
-	if (!l) {
-		close(fd);
-		return fsc_err_nomem(err);
-	}
-	*l = (struct listener){fd, path, path ? strdup(path) : NULL};
-	return 0;
-}
-
-static bool answers(const struct sockaddr_un *a)
-{
-	FSC_AUTO(fsc_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd >= 0 && !connect(fd, (const void *)a, sizeof(*a));
-}
-
-/* A socket that nobody listens on any more was left behind by one that was killed. */
-static void remove_stale(const struct sockaddr_un *a)
-{
-	struct stat st;
-
-	if (!lstat(a->sun_path, &st) && S_ISSOCK(st.st_mode) && !answers(a))
-		unlink(a->sun_path);
-}
-
-static int listen_unix(struct fsc_control *c, const char *path, struct fsc_err *err)
-{
-	struct sockaddr_un a;
-	mode_t mask;
-	int rc = fsc_control_address(path, &a, err), fd;
-
-	if (rc)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot make a socket");
-	remove_stale(&a);
-	mask = umask(0177);
-	rc = bind(fd, (const void *)&a, sizeof(a)) || listen(fd, 16) ? -errno : 0;
-	umask(mask);
-	if (rc) {
-		close(fd);
-		fsc_err_sys(err, -rc, "cannot listen on '%s'", path);
-		return rc == -EADDRINUSE
-			   ? fsc_err_hint(err, "another monitor may use it; give \"control\" or "
-					       "\"stream\" another path")
-			   : rc;
-	}
-	return add_listener(c, fd, path, err);
-}
-
-static int listen_tcp(struct fsc_control *c, const char *where, struct fsc_err *err)
-{
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	const char *colon = strrchr(where, ':');
-	FSC_AUTO(fsc_freep) char *host = colon ? strndup(where, (size_t)(colon - where)) : NULL;
-	struct addrinfo *all = NULL;
-	int rc, fd, one = 1;
-
-	if (!host || !colon[1])
-		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address; write tcp:127.0.0.1:9436",
-				   where);
-	rc = getaddrinfo(host[0] ? host : "127.0.0.1", colon + 1, &hints, &all);
-	if (rc)
-		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address to listen on: %s", where,
-				   gai_strerror(rc));
-	fd = socket(all->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	rc = fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
-		     bind(fd, all->ai_addr, all->ai_addrlen) || listen(fd, 16)
-		 ? -errno
-		 : 0;
-	freeaddrinfo(all);
-	if (!rc)
-		return add_listener(c, fd, NULL, err);
-	if (fd >= 0)
-		close(fd);
-	return fsc_err_sys(err, -rc, "cannot listen on 'tcp:%s'", where);
-}
-
-int fsc_control_listen(struct fsc_control *c, const char *where, struct fsc_err *err)
-{
-	if (!strncmp(where, "tcp:", 4))
-		return listen_tcp(c, where + 4, err);
-	return listen_unix(c, strncmp(where, "unix:", 5) ? where : where + 5, err);
 }
 
 /* ---- clients ---- */
@@ -254,14 +115,20 @@ static void flush(struct client *x)
 	}
 }
 
+/* Tells a client what it has missed, as soon as it reads on. */
+static void say_dropped(struct client *x)
+{
+	if (x->dropped == x->dropped_said || x->out.n - x->sent > MOST_WAITING / 2)
+		return;
+	fsc_buf_printf(&x->out, "{\"type\":\"dropped\",\"count\":%llu}\n",
+		       (unsigned long long)(x->dropped - x->dropped_said));
+	x->dropped_said = x->dropped;
+}
+
 /* Appends lines for a client, unless it has too much to read already. */
 static void give(struct fsc_control *c, struct client *x, const struct fsc_buf *lines)
 {
-	if (x->dropped > x->dropped_said && x->out.n - x->sent < MOST_WAITING / 2) {
-		fsc_buf_printf(&x->out, "{\"type\":\"dropped\",\"count\":%llu}\n",
-			       (unsigned long long)(x->dropped - x->dropped_said));
-		x->dropped_said = x->dropped;
-	}
+	say_dropped(x);
 	if (x->out.n - x->sent + lines->n > MOST_WAITING) {
 		x->dropped++;
 		c->dropped++;
@@ -384,7 +251,7 @@ static int answer(struct fsc_control *c, struct client *x, json_t *request, stru
 	if (!what)
 		return fsc_err_set(err, EINVAL,
 				   "a request is an object with a member \"request\": add, remove, "
-				   "list, stats, reload or subscribe");
+				   "list, stats, status, reload or subscribe");
 	if (!strcmp(what, "subscribe"))
 		return subscribe(x, request, b, err);
 	return c->fn(request, x->local, b, c->arg, err);
@@ -469,6 +336,7 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 			read_client(c, x);
 		else
 			x->gone |= has_hung_up(x);
+		say_dropped(x);
 		flush(x);
 		if (x->gone)
 			close_client(x);
@@ -477,4 +345,40 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 	}
 	c->clients.n = kept;
 	return rc;
+}
+
+/* Whoever reads gets the rest, for a moment. */
+static void finish(struct client *x)
+{
+	struct pollfd p = {.fd = x->fd, .events = POLLOUT};
+
+	for (int i = 0;
+	     i < LAST_TRIES && !x->gone && (x->sent < x->out.n || x->dropped > x->dropped_said);
+	     i++) {
+		say_dropped(x);
+		flush(x);
+		if (x->sent < x->out.n)
+			poll(&p, 1, LAST_MS / LAST_TRIES);
+	}
+}
+
+void fsc_control_free(struct fsc_control *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->clients.n; i++) {
+		finish(client_at(c, i));
+		close_client(client_at(c, i));
+	}
+	for (size_t i = 0; i < c->listeners.n; i++) {
+		struct listener *l = FSC_AT(struct listener, &c->listeners, i);
+
+		close(l->fd);
+		if (l->path)
+			unlink(l->path);
+		free(l->path);
+	}
+	fsc_vec_release(&c->clients);
+	fsc_vec_release(&c->listeners);
+	free(c);
 }

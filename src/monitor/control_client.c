@@ -31,16 +31,6 @@ static int directory(char *buf, size_t size, struct fsc_err *err)
 	return 0;
 }
 
-int fsc_control_default(char *buf, size_t size, struct fsc_err *err)
-{
-	char dir[64];
-	int rc = directory(dir, sizeof(dir), err);
-
-	if (!rc)
-		snprintf(buf, size, "%s/snoop-%d.sock", dir, getpid());
-	return rc;
-}
-
 int fsc_control_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err)
 {
 	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
@@ -68,6 +58,41 @@ static int connect_to(const char *path, struct fsc_err *err)
 	rc = fsc_err_sys(err, errno, "cannot reach a monitor at '%s'", path);
 	close(fd);
 	return rc;
+}
+
+/* Sockets of monitors that were killed. */
+static void remove_left(const char *dir)
+{
+	struct dirent *e;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		char path[400];
+		int pid, fd;
+
+		if (sscanf(e->d_name, "snoop-%d.sock", &pid) != 1)
+			continue;
+		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
+		fd = connect_to(path, NULL);
+		if (fd >= 0)
+			close(fd);
+		else
+			unlink(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+int fsc_control_default(char *buf, size_t size, struct fsc_err *err)
+{
+	char dir[64];
+	int rc = directory(dir, sizeof(dir), err);
+
+	if (rc)
+		return rc;
+	remove_left(dir);
+	snprintf(buf, size, "%s/snoop-%d.sock", dir, getpid());
+	return 0;
 }
 
 int fsc_control_connect(const char *path, struct fsc_err *err)

@@ -29,6 +29,7 @@ struct fsc_finder {
 	struct fsc_vec ids;    /* uint32_t, per entry of the configuration */
 	struct fsc_map id_of;  /* what an entry says -> its number */
 	struct fsc_map looked; /* struct look -> bool */
+	struct fsc_map told;   /* what was said, to be said once */
 	struct fsc_vec noted;  /* struct noted */
 	uint32_t last_id;
 };
@@ -68,6 +69,7 @@ void fsc_finder_free(struct fsc_finder *f)
 	fsc_vec_release(&f->ids);
 	fsc_map_release(&f->id_of);
 	fsc_map_release(&f->looked);
+	fsc_map_release(&f->told);
 	free(f);
 }
 
@@ -160,19 +162,17 @@ static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
 	       (t->pids.n || t->names.n || t->cgroups.n || t->command.n);
 }
 
+/* By the file itself: inside a chroot it has another name than outside. */
 static bool is_program(pid_t pid, const char *path)
 {
-	char link[64], to[4096];
-	ssize_t n;
+	char exe[64], inside[4200];
+	struct stat a, b;
 
 	if (!pid)
 		return false;
-	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
-	n = readlink(link, to, sizeof(to) - 1);
-	if (n <= 0)
-		return false;
-	to[n] = '\0';
-	return !strcmp(to, path);
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
+	snprintf(inside, sizeof(inside), "/proc/%d/root%s", pid, path);
+	return !stat(exe, &a) && !stat(inside, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err)
@@ -198,6 +198,16 @@ static bool has_base(const struct fsc_vec *files, const char *name)
 		if (!strcmp(base_of(FSC_AT(struct fsc_libs_file, files, i)->name), name))
 			return true;
 	return false;
+}
+
+/* Says something once. */
+static void tell(struct fsc_finder *f, const char *what, const char *why)
+{
+	bool is_new = true;
+
+	fsc_map_put(&f->told, what, strlen(what), &is_new);
+	if (is_new)
+		fsc_log(FSC_LOG_WARN, "%s: %s", what, why);
 }
 
 struct noting {
@@ -228,8 +238,12 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 			FSC_AUTO(fsc_freep)
 			char *real = strchr(lib, '/') ? realpath(lib, NULL) : NULL;
 
+			/* By the name that it was given. */
 			if (real)
-				rc = fsc_finder_note(f, 0, real, err);
+				rc = fsc_finder_note(f, 0, lib[0] == '/' ? lib : real, err);
+			else if (strchr(lib, '/') && !strpbrk(lib, "*?["))
+				tell(f, lib,
+				     "there is no such library; it is used once it is there");
 		}
 	}
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
@@ -306,6 +320,27 @@ static void renumber(struct fsc_targets *t, size_t from, const struct fsc_vec *c
 	}
 }
 
+static bool has_row(const struct fsc_targets *t, size_t from, size_t entry)
+{
+	for (size_t i = from; i < t->rows.n; i++)
+		if (fsc_targets_row(t, i)->probe == entry)
+			return true;
+	return false;
+}
+
+/* Whether the configuration names the file itself. */
+static bool is_named(const struct fsc_finder *f, const char *path)
+{
+	for (size_t i = 0; i < f->config->funcs.n; i++) {
+		const struct fsc_vec *libs = &entry_at(f, i)->libraries;
+
+		for (size_t k = 0; k < libs->n; k++)
+			if (!strcmp(*FSC_AT(char *, libs, k), path))
+				return true;
+	}
+	return false;
+}
+
 static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 		       const struct fsc_vec *chosen, struct fsc_targets *ret, struct fsc_err *err)
 {
@@ -323,8 +358,14 @@ static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 	renumber(ret, before, chosen);
 	if (rc == -ENOMEM)
 		return fsc_err_nomem(err);
-	if (rc)
+	if (rc && is_named(f, file->name))
+		tell(f, file->name, why.msg);
+	else if (rc)
 		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
+	for (size_t i = 0; !rc && i < chosen->n; i++)
+		if (wanted[i].found && !has_row(ret, before, *FSC_AT(size_t, chosen, i)))
+			tell(f, entry_at(f, *FSC_AT(size_t, chosen, i))->name,
+			     "another entry is the same function; it is counted there");
 	return 0;
 }
 
@@ -349,7 +390,9 @@ static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_
 
 	if (!open_noted(n, &files) && files.n) {
 		file = FSC_AT(struct fsc_libs_file, &files, 0);
-		if (!stat(file->path, &st) && S_ISREG(st.st_mode))
+		if (!stat(file->path, &st) && !S_ISREG(st.st_mode) && is_named(f, n->path))
+			tell(f, n->path, "it is no file, and so no library");
+		else if (!stat(file->path, &st) && S_ISREG(st.st_mode))
 			rc = choose(f, n, &st, &chosen, err);
 		if (!rc && chosen.n)
 			rc = search_file(f, file, &chosen, ret, err);

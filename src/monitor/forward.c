@@ -296,7 +296,9 @@ static void tell_health(struct receiver *r)
 	fsc_sender_state(r->sender, &s);
 	fsc_sender_failure(r->sender, why, sizeof(why));
 	if (why[0] && !r->told_down)
-		fsc_log(FSC_LOG_WARN, "%s: %s; what is to be sent waits in the spool", s.name, why);
+		fsc_log(FSC_LOG_WARN, "%s: %s; %s", s.name, why,
+			s.queued ? "what is to be sent waits in the spool"
+				 : "what it refused is dropped and counted");
 	else if (!why[0] && r->told_down)
 		fsc_log(FSC_LOG_NOTE, "%s answers again", s.name);
 	r->told_down = why[0];

@@ -207,6 +207,22 @@ size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func)
 	return f.places;
 }
 
+static bool count_entry(const struct batch *b, uint32_t row, void *arg)
+{
+	struct finding *f = arg;
+
+	f->places += b->entry_of[row] == (int32_t)f->entry;
+	return false;
+}
+
+size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry)
+{
+	struct finding f = {.entry = (uint32_t)entry};
+
+	any_row(h, count_entry, &f);
+	return f.places;
+}
+
 void fsc_hooks_missing(const struct fsc_hooks *h,
 		       void (*fn)(const struct fsc_snoop_func *f, void *arg), void *arg)
 {

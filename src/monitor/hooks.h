@@ -57,6 +57,8 @@ void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);
 int fsc_hooks_let_go(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err);
 /* How many places a function stands on now. */
 size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func);
+/* In how many functions an entry of the configuration was found. */
+size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry);
 /* Entries of the configuration that were found nowhere (yet); calls fn for each. */
 void fsc_hooks_missing(const struct fsc_hooks *h,
 		       void (*fn)(const struct fsc_snoop_func *f, void *arg), void *arg);

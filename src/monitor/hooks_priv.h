@@ -26,6 +26,7 @@ struct batch {
 struct gone {
 	pid_t pid;
 	bool wanted;
+	bool alive; /* it is only not wanted */
 };
 
 struct fsc_hooks {

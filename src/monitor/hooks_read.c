@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "monitor/hooks_priv.h"
 
 enum {
@@ -33,9 +34,22 @@ static const struct gone *find_gone(const struct fsc_hooks *h, pid_t pid)
 	return NULL;
 }
 
-static bool is_gone(pid_t pid, void *arg)
+static bool is_gone(pid_t pid, const struct fsc_hooks *h)
 {
-	return find_gone(arg, pid);
+	return find_gone(h, pid);
+}
+
+static enum fsc_forget to_forget(pid_t pid, void *arg)
+{
+	const struct gone *g = find_gone(arg, pid);
+
+	return !g ? FSC_FORGET_NOTHING : g->alive ? FSC_FORGET_NUMBERS : FSC_FORGET_ALL;
+}
+
+static bool is_unwanted(const struct fsc_hooks *h, pid_t pid)
+{
+	return pid && !fsc_processes_all(h->processes) && !only_pids(&h->config->targets) &&
+	       fsc_processes_unwanted(h->processes, pid);
 }
 
 static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
@@ -61,7 +75,8 @@ static int read_batch(struct fsc_hooks *h, const struct batch *b, bool only_gone
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.rows, i);
 		struct fsc_latency *row;
 
-		if (only_gone && (!l->key.pid || !is_gone((pid_t)l->key.pid, h)))
+		if (only_gone ? !l->key.pid || !is_gone((pid_t)l->key.pid, h)
+			      : is_unwanted(h, (pid_t)l->key.pid))
 			continue;
 		row = fsc_tally_row(to, b->func_of[l->key.func], l->key.pid);
 		if (!row)
@@ -84,6 +99,16 @@ int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *er
 
 /* ---- processes ---- */
 
+static int note_gone(struct fsc_hooks *h, pid_t pid, bool wanted, bool alive, struct fsc_err *err)
+{
+	struct gone *slot = fsc_vec_push(&h->gone);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	*slot = (struct gone){pid, wanted, alive};
+	return 0;
+}
+
 int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	int rc = 0;
@@ -92,20 +117,16 @@ int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err 
 		return 0;
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);
-	return rc || wanted ? rc : fsc_hooks_gone(h, pid, false, err);
+	return rc || wanted ? rc : note_gone(h, pid, false, true, err);
 }
 
 int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
 {
-	struct gone *slot = fsc_vec_push(&h->gone);
-
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = (struct gone){pid, wanted};
-	return 0;
+	return note_gone(h, pid, wanted, false, err);
 }
 
 struct meeting {
+	struct fsc_hooks *h;
 	int (*met)(pid_t pid, void *arg, struct fsc_err *err);
 	void *arg;
 	struct fsc_err *err;
@@ -120,7 +141,9 @@ static int meet(const struct fsc_count_key *key, uint32_t slot, void *arg)
 	if (!key->pid || (pid_t)key->pid == m->last)
 		return 0;
 	m->last = (pid_t)key->pid;
-	return m->met((pid_t)key->pid, m->arg, m->err);
+	if (m->met(m->last, m->arg, m->err))
+		return -1;
+	return is_unwanted(m->h, m->last) ? note_gone(m->h, m->last, false, true, m->err) : 0;
 }
 
 /* What a process that was not meant had counted before it was judged goes nowhere. */
@@ -136,13 +159,23 @@ static int keep_gone(struct fsc_hooks *h, struct batch *b, struct fsc_tally *end
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.calls.rows, i);
 
 		b->forgotten += l->slot->count;
+		fsc_log(FSC_LOG_DEBUG, "process %u is gone: %llu calls %s", l->key.pid,
+			(unsigned long long)l->slot->count,
+			find_gone(h, (pid_t)l->key.pid)->wanted ? "kept" : "dropped");
 		if (!find_gone(h, (pid_t)l->key.pid)->wanted)
 			b->unwanted += l->slot->count, memset(l->slot, 0, sizeof(*l->slot));
+	}
+	for (size_t i = 0; !rc && i < all.errors.n; i++) {
+		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &all.errors, i);
+		uint32_t pid = FSC_AT(struct fsc_latency, &all.calls.rows, e->row)->key.pid;
+
+		if (!find_gone(h, (pid_t)pid)->wanted)
+			e->n = 0;
 	}
 	if (!rc)
 		rc = fsc_tally_merge(ended, &all, true, err);
 	if (!rc)
-		fsc_session_forget(b->session, is_gone, h);
+		fsc_session_forget(b->session, to_forget, h);
 	fsc_tally_release(&all);
 	return rc;
 }
@@ -153,11 +186,8 @@ static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
 	return is_gone((pid_t)pid, arg);
 }
 
-/* Those that are gone go first: whoever has a slot after that is to be met. */
-int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
-		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
+static int drop_gone(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc_err *err)
 {
-	struct meeting m = {met, arg, err, 0};
 	int rc = 0;
 
 	for (size_t i = 0; !rc && h->gone.n && i < h->batches.n; i++)
@@ -165,9 +195,20 @@ int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, stru
 	if (!rc && h->gone.n && h->closed.calls.rows.n)
 		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
 	h->gone.n = 0;
+	return rc;
+}
+
+/* Those that are gone go first: whoever has a slot after that is to be met, or is not wanted and
+ * has come to the end of a call since it was judged. */
+int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
+{
+	struct meeting m = {h, met, arg, err, 0};
+	int rc = drop_gone(h, ended, err);
+
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = fsc_session_slots(batch_at(h, i)->session, meet, &m, err);
-	return rc;
+	return rc ? rc : drop_gone(h, ended, err);
 }
 
 /* ---- calls ---- */
@@ -239,7 +280,8 @@ const char *fsc_hooks_error(const struct fsc_hooks *h, uint32_t func, uint64_t r
 
 /* ---- cost ---- */
 
-static void add_cost(struct batch *b, size_t at, struct fsc_hooks_cost *ret)
+static void add_cost(const struct fsc_hooks *h, struct batch *b, size_t at,
+		     struct fsc_hooks_cost *ret)
 {
 	for (uint32_t row = 0; row < b->targets.rows.n; row++) {
 		uint64_t seen = fsc_session_seen(b->session, row);
@@ -250,7 +292,7 @@ static void add_cost(struct batch *b, size_t at, struct fsc_hooks_cost *ret)
 		if (b->entry_of[row] < 0 || b->off[row] || ns <= ret->dearest_ns)
 			continue;
 		ret->dearest_ns = ns;
-		ret->dearest = fsc_targets_row(&b->targets, row)->name;
+		ret->dearest = FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->name;
 		ret->batch = at;
 		ret->row = row;
 	}
@@ -260,7 +302,7 @@ void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
 {
 	*ret = (struct fsc_hooks_cost){0};
 	for (size_t i = 0; i < h->batches.n; i++)
-		add_cost(batch_at(h, i), i, ret);
+		add_cost(h, batch_at(h, i), i, ret);
 }
 
 int fsc_hooks_let_go(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err)
@@ -329,6 +371,8 @@ static void correct(const struct batch *b, struct fsc_summary *s)
 
 		s->functions -= silent && s->functions;
 		s->attached -= silent && s->attached;
+		for (size_t i = 0; silent && i < fsc_targets_count(&b->targets); i++)
+			s->places -= fsc_targets_at(&b->targets, i)->row == row && s->places;
 	}
 }
 

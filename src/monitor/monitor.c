@@ -26,7 +26,7 @@
 #define COLLECT 0.2  /* seconds between two looks at processes that ended */
 #define SCAN	30.0 /* between two looks at all that run, where the kernel tells of new ones */
 #define LOOK	1.0  /* and where it does not */
-#define LAST	5.0  /* for receivers at the end */
+#define LAST	3.0  /* for each receiver at the end */
 
 /* ---- what processes do ---- */
 
@@ -138,7 +138,7 @@ static int view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg, 
 	s->refused = ret->books.n_refused;
 	s->reloads = m->reloads;
 	s->failed_reloads = m->failed_reloads;
-	s->config_ok = m->config_ok;
+	s->config_ok = m->config_ok && !(m->opts->path && access(m->opts->path, R_OK));
 	s->own_cpu_s = own_cpu_s();
 	s->own_memory = own_memory();
 	if (m->forward)
@@ -229,7 +229,7 @@ static bool is_due(uint64_t *due_ns, double every_s)
 static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = told(m);
-	int rc = fsc_processes_read(m->processes, &to, err);
+	int rc = fsc_processes_read(m->processes, last, &to, err);
 
 	if (!rc && is_due(&m->cpu_ns, COLLECT))
 		fsc_processes_cpu(m->processes);
@@ -247,16 +247,29 @@ static double report_every(const struct fsc_monitor *m)
 	return m->opts->every_s > 0 ? m->opts->every_s : m->config->report.every_s;
 }
 
+/* Processes by number do not come back. */
+static bool all_ended(const struct fsc_monitor *m)
+{
+	const struct fsc_snoop_targets *t = &m->config->targets;
+
+	return t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n &&
+	       fsc_processes_count(m->processes, true) && !fsc_processes_count(m->processes, false);
+}
+
 static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	int rc = take_in(m, false, err);
 
-	(void)loop, (void)n;
+	(void)n;
 	if (!rc && is_due(&m->scan_ns, fsc_processes_told(m->processes) ? SCAN : LOOK))
 		rc = fsc_monitor_look(m, err);
-	if (!rc && m->config->max_overhead > 0)
+	if (!rc)
 		rc = fsc_monitor_budget(m, err);
+	if (!rc && all_ended(m)) {
+		fsc_log(FSC_LOG_NOTE, "all processes that were asked for have ended");
+		loop->stop = true;
+	}
 	if (!rc && is_due(&m->report_ns, report_every(m)))
 		rc = report(m, false, err);
 	if (!rc && m->forward)

@@ -38,8 +38,9 @@ struct fsc_monitor {
 	uint64_t collect_ns, scan_ns, cpu_ns, report_ns, budget_ns; /* when due */
 	double warn_budget;					    /* lines that may be written */
 	uint64_t warn_ns, unwarned;
-	uint64_t budget_seen, budget_cpu; /* at the last look */
-	struct fsc_buf line;		  /* of an event */
+	uint64_t budget_cpu; /* at the last look */
+	bool told_cost;
+	struct fsc_buf line; /* of an event */
 };
 
 /* Looks at everything that runs, and at the libraries that whatever starts later may use. */

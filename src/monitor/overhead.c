@@ -9,6 +9,7 @@
 #include "monitor/monitor_priv.h"
 
 #define LOOK_S 1.0
+#define MUCH   5.0 /* percent, from which it is said */
 
 /* Over the last second: the part of the CPU time, in percent, that went into hits. */
 int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
@@ -29,7 +30,16 @@ int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 	}
 	share = 100 * cost.ns / (double)(cpu - m->budget_cpu);
 	m->budget_cpu = cpu;
-	if (share <= most || !cost.dearest_ns)
+	if (!most && share > MUCH && !m->told_cost) {
+		m->told_cost = true;
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "the probes cost %.0f%% of the %s's CPU time, %s most of it; \"max_overhead\" "
+		    "keeps them below a limit",
+		    share > 100 ? 100 : share, of_machine ? "machine" : "target",
+		    cost.dearest ? cost.dearest : "all of them");
+	}
+	if (!most || share <= most || !cost.dearest_ns)
 		return 0;
 	fsc_log(FSC_LOG_WARN,
 		"%s is not watched any more: probes took %.1f%% of the %s's CPU time, and "
@@ -58,7 +68,7 @@ void fsc_monitor_tell_end(const struct fsc_monitor *m)
 	const struct fsc_receiver_state *r;
 	size_t n;
 
-	if (m->child.pid)
+	if (m->child.pid || m->child_ended)
 		tell_child(m);
 	if (m->unwarned)
 		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not mentioned",

@@ -9,6 +9,7 @@ struct fsc_preset_func {
 	const char *name;   /* to be shown, NULL behind the last one */
 	const char *symbol; /* NULL: the same */
 	enum fsc_error_rule errors;
+	bool waits; /* for something to happen: no call of it is slow */
 };
 
 /* Its group has its name. One of the two lists is there. */

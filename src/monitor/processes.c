@@ -1,5 +1,5 @@
 /* The table of processes: fed by the kernel's records of what they do, and by /proc. */
-#include "monitor/processes.h"
+#include "monitor/processes_priv.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -19,41 +19,6 @@
 #include "source/cputime.h"
 #include "sym/libs.h"
 
-enum {
-	MOST_GONE = 1024,
-	/* whose verdicts are remembered, for what they sent last */ MOST_SEEN = 65536
-}; /* files that were told of, before all are told of again */
-
-struct process {
-	pid_t pid;
-	bool judged, wanted;
-	bool of_command; /* the command, or one of its descendants */
-	/* Its leader has ended: 1 since this reading, 2 since an earlier one, so that all that was
-	 * told of it before has been read. Others of its threads may still run. */
-	unsigned ended;
-	uint64_t
-	    doubted; /* the reading since which it has not seemed wanted; 0: it has, or is new */
-	char comm[FSC_COMM_LEN + 1];
-	char *program;		      /* base name; NULL: not known */
-	uint64_t cpu_start, cpu_last; /* ns */
-};
-
-struct fsc_processes {
-	const struct fsc_snoop_targets *targets;
-	struct fsc_mmaps *mmaps; /* NULL: only /proc */
-	struct fsc_vec all;	 /* struct process */
-	struct fsc_map seen;	 /* files that were told of */
-	pid_t command;
-	uint64_t readings;
-	size_t ended;	   /* wanted ones that are gone */
-	uint64_t cpu_past; /* ns that they have used */
-	struct {
-		pid_t pid;
-		bool wanted;
-	} gone[MOST_GONE]; /* a ring */
-	size_t n_gone;
-};
-
 /* What a reading needs at hand. */
 struct reading {
 	struct fsc_processes *p;
@@ -69,6 +34,7 @@ int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_proces
 	if (!p)
 		return fsc_err_nomem(err);
 	p->targets = targets;
+	p->readings = 1;
 	p->all = FSC_VEC_INIT(struct process);
 	if (fsc_mmaps_open(&p->mmaps, &why))
 		fsc_log(FSC_LOG_WARN,
@@ -119,7 +85,7 @@ bool fsc_processes_all(const struct fsc_processes *p)
 
 /* ---- the table ---- */
 
-static struct process *find(const struct fsc_processes *p, pid_t pid)
+struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 {
 	for (size_t i = 0; i < p->all.n; i++) {
 		struct process *x = FSC_AT(struct process, &p->all, i);
@@ -166,7 +132,7 @@ static void read_program(struct process *x)
 
 static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
 {
-	struct process *x = find(p, pid);
+	struct process *x = fsc_processes_find(p, pid);
 
 	if (x)
 		return x;
@@ -300,7 +266,7 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
-	const struct process *from = find(r->p, parent);
+	const struct process *from = fsc_processes_find(r->p, parent);
 	struct process was = from ? *from : (struct process){0}, *x;
 
 	x = find_or_add(r->p, child, err);
@@ -340,7 +306,7 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 static void on_exit_of(void *arg, pid_t pid)
 {
 	const struct reading *r = arg;
-	struct process *x = find(r->p, pid);
+	struct process *x = fsc_processes_find(r->p, pid);
 
 	if (x && !x->ended)
 		x->ended = 1;
@@ -376,7 +342,7 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 	return rc;
 }
 
-int fsc_processes_read(struct fsc_processes *p, const struct fsc_processes_to *to,
+int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err)
 {
 	struct reading r = {p, to};
@@ -390,8 +356,8 @@ int fsc_processes_read(struct fsc_processes *p, const struct fsc_processes_to *t
 	for (size_t i = 0; !rc && i < p->all.n; i++) {
 		struct process *x = FSC_AT(struct process, &p->all, i);
 
-		if (!x->judged && x->doubted)
-			rc = judge(&r, x, false, err);
+		if (!x->judged && (x->doubted || last))
+			rc = judge(&r, x, last, err);
 	}
 	return rc ? rc : sweep(&r, false, err);
 }
@@ -484,72 +450,4 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 	if (!x->comm[0])
 		read_comm(x);
 	return x->comm[0] || x->of_command ? judge(&r, x, false, err) : 0;
-}
-
-bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
-{
-	const struct process *x = find(p, pid);
-
-	return x && x->judged && x->wanted;
-}
-
-bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
-{
-	const struct process *x = find(p, pid);
-
-	if (x)
-		return x->judged ? !x->wanted : x->doubted;
-	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
-		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
-			return !p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
-	return false;
-}
-
-const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
-{
-	const struct process *x = find(p, pid);
-
-	return x ? x->comm : "";
-}
-
-uint64_t fsc_processes_cpu(struct fsc_processes *p)
-{
-	uint64_t sum = p->cpu_past;
-
-	for (size_t i = 0; i < p->all.n; i++) {
-		struct process *x = FSC_AT(struct process, &p->all, i);
-		uint64_t now = x->judged && x->wanted ? fsc_cputime_process(x->pid) : 0;
-
-		if (now > x->cpu_last)
-			x->cpu_last = now;
-		sum += x->judged && x->wanted ? x->cpu_last - x->cpu_start : 0;
-	}
-	return sum;
-}
-
-size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
-{
-	size_t n = ever ? p->ended : 0;
-
-	for (size_t i = 0; i < p->all.n; i++) {
-		const struct process *x = FSC_AT(struct process, &p->all, i);
-
-		n += x->judged && x->wanted;
-	}
-	return n;
-}
-
-int fsc_processes_each(const struct fsc_processes *p,
-		       int (*fn)(pid_t pid, bool wanted, void *arg, struct fsc_err *err), void *arg,
-		       struct fsc_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < p->all.n; i++) {
-		const struct process *x = FSC_AT(struct process, &p->all, i);
-
-		if (x->judged)
-			rc = fn(x->pid, x->wanted, arg, err);
-	}
-	return rc;
 }

@@ -38,8 +38,8 @@ int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *er
 /* Looks at every process that runs. */
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
-/* Takes in what has happened since the last time. */
-int fsc_processes_read(struct fsc_processes *p, const struct fsc_processes_to *to,
+/* Takes in what has happened since the last time. last: whoever is in doubt is judged now. */
+int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
 /* Whether the kernel tells what processes do; otherwise only scans find new ones. */
 bool fsc_processes_told(const struct fsc_processes *p);
@@ -50,7 +50,7 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 bool fsc_processes_all(const struct fsc_processes *p);
 /* Whether the process is wanted, as far as is known. */
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
-/* Whether it is known not to be, or seems so; also of one that ended lately. */
+/* Whether it is known not to be; also of one that ended lately. */
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
 /* Its name; "" if nothing is known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);

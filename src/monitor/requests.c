@@ -184,7 +184,8 @@ static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, 
 		return rc;
 	fsc_buf_puts(b, "{\"type\":\"added\"");
 	put_text(b, "function", name);
-	fsc_buf_puts(b, "}\n");
+	fsc_buf_printf(b, ",\"found\":%zu}\n",
+		       find(m->config, group, name, &at) ? fsc_hooks_found(m->hooks, at) : 0);
 	return 0;
 }
 

@@ -107,7 +107,7 @@ static void put_errors(const struct fsc_sink *s, const struct fsc_report *r, str
 
 		fsc_fmt_term(fsc_table_cell(&t), group ? group : "");
 		fsc_table_keys(&t, r->calls->funcs, r->calls->n_funcs, r->calls->by, key);
-		fsc_fmt_term(fsc_table_cell(&t), e->name ? e->name : "?");
+		fsc_fmt_term(fsc_table_cell(&t), e->name ? e->name : "-");
 		fsc_buf_printf(fsc_table_cell(&t), "%lld", (long long)e->code);
 		fsc_buf_printf(fsc_table_cell(&t), "%llu", (unsigned long long)e->n);
 	}

@@ -310,6 +310,22 @@ told() {
 	assert_eq seen 0 "$(summary seen)"
 }
 
+@test "who runs already and is not meant counts nothing, and no errors" {
+	"$FIXTURES/cudaapp-static" cudaMalloc=8000:2:1000 >/dev/null 3>&- &
+	local busy=$!
+	configure '"cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "libraries": {"cuda": "'"$FIXTURES/cudaapp-static"'"}'
+	snoop_run -- "$FIXTURES/cudaapp-static" cudaMalloc=30:0:1000
+	assert_timed cudaMalloc 30
+	assert_eq errors '' "$(rows type=errors)"
+	assert_eq seen 30 "$(summary seen)"
+	configure '"cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "libraries": {"cuda": "'"$FIXTURES/cudaapp-static"'"},
+		"targets": {"names": ["nobody"]}'
+	snoop_run -d 1
+	assert_eq rows '' "$(rows type=latency)$(rows type=errors)"
+	assert_eq seen 0 "$(summary seen)"
+	kill "$busy"
+}
+
 @test "a library that is loaded later, copies of it, and one that was there" {
 	mkdir a b c
 	for f in a b c; do cp "$FIXTURES/cuda/libcudart.so.13" "$f/libmine.so.1"; done
@@ -360,7 +376,7 @@ told() {
 	ctl list
 	assert_eq "not found yet" '{"type":"missing","group":"mine","function":"malloc","symbol":"mine_malloc"}' "$(<answer)"
 	ctl add custom w work --slow 1ns
-	assert_eq added '{"type":"added","function":"w"}' "$(<answer)"
+	assert_eq added '{"type":"added","function":"w","found":1}' "$(<answer)"
 	watched w || fail "$(<answer)"
 	assert_match "slow" "$(grep '"function":"w"' answer)" '"slow_ns":1,'
 	ask go 101

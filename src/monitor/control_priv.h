@@ -1,0 +1,35 @@
+/* What the files of the control socket share. */
+#ifndef FSC_MONITOR_CONTROL_PRIV_H
+#define FSC_MONITOR_CONTROL_PRIV_H
+
+#include "base/vec.h"
+#include "monitor/control.h"
+
+struct listener {
+	int fd;
+	bool local;
+	char *path; /* to be removed; NULL: none */
+};
+
+struct client {
+	int fd;
+	bool local;	   /* came by a socket that only we and root can use */
+	bool gone;	   /* to be closed */
+	bool ends;	   /* when all is sent */
+	struct fsc_buf in; /* a request that is not whole yet */
+	struct fsc_buf out;
+	size_t sent;   /* of out */
+	json_t *wants; /* the subscription; NULL: none */
+	double min_ns;
+	uint64_t dropped, dropped_said;
+};
+
+struct fsc_control {
+	fsc_control_fn fn;
+	void *arg;
+	struct fsc_vec listeners; /* struct listener */
+	struct fsc_vec clients;	  /* struct client */
+	uint64_t dropped;
+};
+
+#endif

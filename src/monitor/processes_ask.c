@@ -1,0 +1,71 @@
+/* Questions to the table of processes. */
+#include "monitor/processes_priv.h"
+#include "source/cputime.h"
+
+bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = fsc_processes_find(p, pid);
+
+	return x && x->judged && x->wanted;
+}
+
+bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = fsc_processes_find(p, pid);
+
+	if (x)
+		return x->judged && !x->wanted;
+	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
+		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
+			return !p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
+	return false;
+}
+
+const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
+{
+	const struct process *x = fsc_processes_find(p, pid);
+
+	return x ? x->comm : "";
+}
+
+uint64_t fsc_processes_cpu(struct fsc_processes *p)
+{
+	uint64_t sum = p->cpu_past;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct process *x = FSC_AT(struct process, &p->all, i);
+		uint64_t now = x->judged && x->wanted ? fsc_cputime_process(x->pid) : 0;
+
+		if (now > x->cpu_last)
+			x->cpu_last = now;
+		sum += x->judged && x->wanted ? x->cpu_last - x->cpu_start : 0;
+	}
+	return sum;
+}
+
+size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
+{
+	size_t n = ever ? p->ended : 0;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		const struct process *x = FSC_AT(struct process, &p->all, i);
+
+		n += x->judged && x->wanted;
+	}
+	return n;
+}
+
+int fsc_processes_each(const struct fsc_processes *p,
+		       int (*fn)(pid_t pid, bool wanted, void *arg, struct fsc_err *err), void *arg,
+		       struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < p->all.n; i++) {
+		const struct process *x = FSC_AT(struct process, &p->all, i);
+
+		if (x->judged)
+			rc = fn(x->pid, x->wanted, arg, err);
+	}
+	return rc;
+}

@@ -1,0 +1,47 @@
+/* What the files of the table of processes share. */
+#ifndef FSC_MONITOR_PROCESSES_PRIV_H
+#define FSC_MONITOR_PROCESSES_PRIV_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "monitor/processes.h"
+
+enum {
+	MOST_GONE = 1024,
+	/* whose verdicts are remembered, for what they sent last */ MOST_SEEN = 65536
+}; /* files that were told of, before all are told of again */
+
+struct process {
+	pid_t pid;
+	bool judged, wanted;
+	bool of_command; /* the command, or one of its descendants */
+	/* Its leader has ended: 1 since this reading, 2 since an earlier one, so that all that was
+	 * told of it before has been read. Others of its threads may still run. */
+	unsigned ended;
+	uint64_t
+	    doubted; /* the reading since which it has not seemed wanted; 0: it has, or is new */
+	char comm[FSC_COMM_LEN + 1];
+	char *program;		      /* base name; NULL: not known */
+	uint64_t cpu_start, cpu_last; /* ns */
+};
+
+struct fsc_processes {
+	const struct fsc_snoop_targets *targets;
+	struct fsc_mmaps *mmaps; /* NULL: only /proc */
+	struct fsc_vec all;	 /* struct process */
+	struct fsc_map seen;	 /* files that were told of */
+	pid_t command;
+	uint64_t readings;
+	size_t ended;	   /* wanted ones that are gone */
+	uint64_t cpu_past; /* ns that they have used */
+	struct {
+		pid_t pid;
+		bool wanted;
+	} gone[MOST_GONE]; /* a ring */
+	size_t n_gone;
+};
+
+/* NULL: it is not in the table. */
+struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid);
+
+#endif
