@@ -33,7 +33,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -lmicrohttpd -lm
+LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -l:libmicrohttpd.a -lm -lpthread
 STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lmicrohttpd -lm -lpthread -ldl
 LDFLAGS  ?=
 
@@ -42,7 +42,7 @@ include mk/cross.mk
 
 SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
 	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/cmd/*.c)
-OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o
+OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o
 SKEL := $(O)/gen/func_snoop.skel.h
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
@@ -56,18 +56,18 @@ $(O)/funcscope: $(OBJ)
 	$(CC) $(SANFLAGS) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
 
 # libdw may load libdebuginfod; in a static program it then simply is not there, which is what we want.
-$(O)/static/funcscope: $(OBJ) $(O)/obj/gen/notls.o
+$(O)/static/funcscope: $(OBJ)
 	@mkdir -p $(@D)
 	$(CC) -static $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(STATIC_LIBS) 2>&1 | \
 		{ grep -v -e 'statically linked applications requires' -e '[Ii]n function' || true; }
 	@test -x $@
 
-# Debian's libmicrohttpd.a wants gnutls, which cannot be linked statically there. The server never asks for TLS, so what is
-# missing are functions that fail.
+# libmicrohttpd wants gnutls, which cannot be linked statically and would treble the memory and the start of every command. The
+# server never asks for TLS, so what is missing are functions that fail.
 $(O)/gen/notls.c: Makefile
 	@mkdir -p $(@D)
 	$(CROSS)nm $$($(CC) $(SYSFLAGS) -print-file-name=libmicrohttpd.a) 2>/dev/null | \
-		sed -n 's/^ *U \(gnutls_[a-z0-9_]*\)$$/int \1(void); int \1(void) { return -1; }/p' | sort -u >$@.tmp
+		sed -n 's/^ *U \(gnutls_[a-z0-9_]*\)$$/int \1(void); __attribute__((visibility("hidden"))) int \1(void) { return -1; }/p' | sort -u >$@.tmp
 	mv $@.tmp $@
 
 $(O)/obj/%.o: src/%.c $(SKEL)

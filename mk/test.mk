@@ -20,13 +20,13 @@ $(UNIT)/obj/%.o: src/%.c $(SKEL)
 $(UNIT)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
 $(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
-$(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
-	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c \
+$(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c \
 		-lcmocka $(LIBS)
 
 # Writes what is sent to others, for tests/e2e/exporters.bats.
-$(UNIT)/exporters: tests/unit/exporters.c $(UNIT_OBJ) $(O)/gen/pages.c $(wildcard tests/unit/*.h)
-	$(CC) $(UNIT_CFLAGS) -Itests/unit -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c -lcmocka $(LIBS)
+$(UNIT)/exporters: tests/unit/exporters.c $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c -lcmocka $(LIBS)
 
 # A decoder of OTLP that others wrote, from npm; the test that uses it is skipped where this was not run.
 .PHONY: test-web-deps
