@@ -200,13 +200,6 @@ void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 	}
 }
 
-void fsc_control_send(struct fsc_control *c, const char *type, const struct fsc_buf *lines)
-{
-	for (size_t i = 0; i < c->clients.n; i++)
-		if (wants_type(client_at(c, i), type))
-			give(c, client_at(c, i), lines);
-}
-
 static bool all_of(const json_t *request, const char *key, json_type type)
 {
 	const json_t *all = json_object_get(request, key);

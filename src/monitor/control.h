@@ -30,14 +30,12 @@ int fsc_control_listen(struct fsc_control *c, const char *where, struct fsc_err 
 int fsc_control_default(char *buf, size_t size, struct fsc_err *err);
 /* Does what there is to do: to be called many times a second. */
 int fsc_control_run(struct fsc_control *c, struct fsc_err *err);
-/* Whether anybody wants calls, or reports: whoever makes them can spare the work. */
+/* Whether anybody wants calls of a type: whoever makes them can spare the work. */
 bool fsc_control_wants(const struct fsc_control *c, const char *type);
 /* Sends a call to those who subscribed to such, "slow" ones or each "call" of a sample (it may be
  * both); line is what they get. */
 void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 		      const struct fsc_buf *line);
-/* Sends lines to all who subscribed to the type. */
-void fsc_control_send(struct fsc_control *c, const char *type, const struct fsc_buf *lines);
 /* Events that were dropped because a client did not read them. */
 uint64_t fsc_control_dropped(const struct fsc_control *c);
 size_t fsc_control_clients(const struct fsc_control *c);

@@ -70,11 +70,6 @@ void fsc_ledger_free(struct fsc_ledger *l)
 	free(l);
 }
 
-uint64_t fsc_ledger_start(const struct fsc_ledger *l)
-{
-	return l->start_ns;
-}
-
 void fsc_ledger_end(struct fsc_ledger *l)
 {
 	l->end_mono = fsc_clock_mono();

@@ -46,7 +46,5 @@ struct fsc_ledger_view {
 int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_ledger_view *ret,
 		    struct fsc_err *err);
 void fsc_ledger_view_release(struct fsc_ledger_view *v);
-/* When it began, wall clock. */
-uint64_t fsc_ledger_start(const struct fsc_ledger *l);
 
 #endif
