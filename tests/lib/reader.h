@@ -18,6 +18,7 @@ struct reader {
 	char *at; /* all chunks */
 	size_t size;
 	const struct funcscope_region *region;
+	uint32_t first_lane; /* the newest that is within `size` */
 };
 
 /* What all threads together say about one checkpoint. */
@@ -67,6 +68,8 @@ static inline int reader_find(struct reader *r, pid_t pid)
 		if (at < 0 || at >= FUNCSCOPE_CHUNKS)
 			continue;
 		fd = openat(dirfd(d), e->d_name, O_RDONLY | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT) /* closed since: another holds the same file */
+			continue;
 		CHECK(fd >= 0);
 		if (r->fd[at] >= 0) { /* our own, of the same file */
 			CHECK(reader_same(fd, r->fd[at]));
@@ -112,6 +115,7 @@ static inline void reader_map(struct reader *r)
 	r->region = (const struct funcscope_region *)r->at;
 	EQUAL(r->region->magic, FUNCSCOPE_MAGIC);
 	EQUAL(r->region->layout, FUNCSCOPE_LAYOUT);
+	r->first_lane = __atomic_load_n(&r->region->first_lane, __ATOMIC_ACQUIRE);
 }
 
 static inline void reader_close(struct reader *r)
@@ -132,14 +136,14 @@ static inline int reader_complete(const struct reader *r)
 	return head.chunks >= 1 && head.chunks <= FUNCSCOPE_CHUNKS && r->fd[head.chunks - 1] >= 0;
 }
 
-/* Memory may grow meanwhile: tries again until the newest lane is in it. */
+/* Memory may grow meanwhile: tries again until the newest lane of then is in it. */
 static inline void reader_open(struct reader *r, pid_t pid)
 {
 	for (;;) {
 		CHECK(reader_find(r, pid) > 0);
 		if (reader_complete(r)) {
 			reader_map(r);
-			if ((size_t)r->region->first_lane * 64 < r->size)
+			if ((size_t)r->first_lane * 64 < r->size)
 				break;
 		}
 		reader_close(r);
@@ -155,8 +159,7 @@ static inline const struct funcscope_lane *reader_lane(const struct reader *r, u
 static inline const struct funcscope_lane *reader_next(const struct reader *r,
 						       const struct funcscope_lane *l)
 {
-	return reader_lane(r,
-			   l ? l->next : __atomic_load_n(&r->region->first_lane, __ATOMIC_ACQUIRE));
+	return reader_lane(r, l ? l->next : r->first_lane);
 }
 
 static inline const struct funcscope_cell *reader_cell(const struct funcscope_lane *l, uint32_t n)
