@@ -43,6 +43,8 @@ $(O)/gen/%.bpf.o: tests/unit/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
 
 $(UNIT)/test_eval $(UNIT)/test_usdtargs: bpf/expr.bpf.h
 $(UNIT)/test_eval_kernel: $(O)/gen/eval_kernel.skel.h
+# The walk through the frames of Python, likewise.
+$(UNIT)/test_python_kernel: $(O)/gen/python_kernel.skel.h
 
 test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES) $(VM_PACKAGES)
 test: deps

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "sym/elf_priv.h"
@@ -145,6 +146,24 @@ bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret)
 		    offset - ph->p_offset >= ph->p_filesz)
 			continue;
 		*ret = offset - ph->p_offset + ph->p_vaddr;
+		return true;
+	}
+	return false;
+}
+
+bool fsc_elf_bias(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *ret)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	for (size_t i = 0; i < e->loads.n; i++) {
+		const Elf64_Phdr *ph = FSC_AT(Elf64_Phdr, &e->loads, i);
+		/* A segment is mapped from the page that it begins in. */
+		uint64_t first = ph->p_offset & ~(page - 1);
+
+		if (!(ph->p_flags & PF_X) || offset < first ||
+		    offset - first >= ph->p_filesz + (ph->p_offset - first))
+			continue;
+		*ret = start - (offset - ph->p_offset + ph->p_vaddr);
 		return true;
 	}
 	return false;

@@ -74,5 +74,8 @@ const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e);
 /* Unpacks .gnu_debugdata. 1: *ret is open and the caller releases it; 0: the file has none or it is
  * broken (then a warning was logged); -ENOMEM. */
 int fsc_elf_debugdata(const struct fsc_elf *e, struct fsc_image *ret);
+/* How much further up than its addresses say a file was loaded whose executable segment, from a
+ * file offset on, lies at start. */
+bool fsc_elf_bias(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *ret);
 
 #endif

@@ -125,25 +125,6 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {.next_thread = next_threa
 
 /* ---- in the child ---- */
 
-/* How much further up than its addresses say a file was loaded. A segment is mapped from the page
- * that it begins in. */
-static bool load_bias(const struct fsc_elf *e, const struct fsc_mapping *m, uint64_t *ret)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	for (size_t i = 0; i < e->loads.n; i++) {
-		const Elf64_Phdr *ph = FSC_AT(Elf64_Phdr, &e->loads, i);
-		uint64_t first = ph->p_offset & ~(page - 1);
-
-		if (!(ph->p_flags & PF_X) || m->offset < first ||
-		    m->offset - first >= ph->p_filesz + (ph->p_offset - first))
-			continue;
-		*ret = m->start - (m->offset - ph->p_offset + ph->p_vaddr);
-		return true;
-	}
-	return false;
-}
-
 static bool is_loaded(const struct unwinder *u, const struct loaded *l)
 {
 	for (size_t i = 0; i < u->loaded.n; i++) {
@@ -163,7 +144,7 @@ static void report(struct unwinder *u, struct fsc_spaces *spaces, pid_t pid,
 	int fd;
 
 	if (fsc_spaces_file(spaces, pid, m, &l.file, NULL) || !l.file || !l.file->elf ||
-	    !load_bias(l.file->elf, m, &l.bias) || is_loaded(u, &l))
+	    !fsc_elf_bias(l.file->elf, m->start, m->offset, &l.bias) || is_loaded(u, &l))
 		return;
 	place = fsc_vec_push(&u->loaded);
 	if (place)
