@@ -52,7 +52,7 @@ static int look_into(pid_t pid, const struct fsc_mapping *m, struct interpreter 
 	FSC_AUTO(fsc_libs_release) struct fsc_vec found = FSC_VEC_INIT(struct fsc_libs_file);
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 	const struct fsc_libs_file *f;
-	uint64_t runtime, version, bias;
+	uint64_t runtime = 0, version = 0, bias = 0;
 	char root[32];
 	int rc;
 

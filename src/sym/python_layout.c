@@ -1,7 +1,6 @@
 /* The layouts of Python's structures. 3.10 to 3.12 never changed theirs after the first release and
- * are the same on x86-64 and arm64: two tables and a half. Since 3.13 Python carries a table for
- * debuggers at the start of _PyRuntime (_Py_DebugOffsets); what is known here is where in that
- * table things stand. */
+ * are the same on x86-64 and arm64. Since 3.13 Python carries a table for debuggers at the start of
+ * _PyRuntime (_Py_DebugOffsets); what is known here is where in that table things stand. */
 #include <errno.h>
 #include <string.h>
 
@@ -97,7 +96,6 @@ static const struct words words[] = {
     {14, .interpreter = 6, .thread = 22, .frame = 31, .code = 39, .bytes = 74, .text = 77},
 };
 
-/* Parts begin with the size of the structure. */
 static void from_words(const struct words *w, const uint64_t *table, struct fsc_python_layout *ret)
 {
 	const uint64_t *interpreter = table + w->interpreter, *thread = table + w->thread;
@@ -135,14 +133,34 @@ static void from_words(const struct words *w, const uint64_t *table, struct fsc_
 	};
 }
 
+/* Parts begin with the size of their structure; what we use of them lies within. */
+static bool is_plausible(const struct words *w, const uint64_t *table)
+{
+	static const uint8_t thread[] = {2, 3, 4, 6}, frame[] = {1, 2, 3, 5},
+			     code[] = {1, 3, 4, 5, 9};
+	bool good = table[5] < table[3] && table[w->interpreter + 2] < table[w->interpreter] &&
+		    table[w->interpreter + 3] < table[w->interpreter];
+
+	for (size_t i = 0; i < sizeof(thread); i++)
+		good &= table[w->thread + thread[i]] < table[w->thread];
+	for (size_t i = 0; i < sizeof(frame); i++)
+		good &= table[w->frame + frame[i]] < table[w->frame];
+	for (size_t i = 0; i < sizeof(code); i++)
+		good &= table[w->code + code[i]] < table[w->code];
+	for (size_t i = 1; i < 3; i++)
+		good &=
+		    table[w->bytes + i] < table[w->bytes] && table[w->text + i] < table[w->text];
+	return good;
+}
+
 /* Why the table at the start of _PyRuntime cannot be used, NULL if it can. */
 static const char *refusal(pid_t pid, const struct words *w, uint64_t runtime, uint64_t *table)
 {
 	if (!fsc_python_read(pid, runtime, table, WORDS_MAX * sizeof(*table)))
 		return "cannot be read";
 	if (memcmp(&table[WORD_COOKIE], COOKIE, sizeof(*table)) ||
-	    table[WORD_VERSION] >> 16 != (3u << 8 | w->minor))
-		return "has no table of offsets for debuggers";
+	    table[WORD_VERSION] >> 16 != (3u << 8 | w->minor) || !is_plausible(w, table))
+		return "has no table of offsets that we know";
 	/* Its objects, and the code that its threads run, have other forms. */
 	return table[WORD_FREE_THREADED] ? "is free-threaded, which is not supported" : NULL;
 }

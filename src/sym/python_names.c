@@ -302,8 +302,8 @@ int fsc_pythons_frame(struct fsc_pythons *p, pid_t pid, uint64_t code, uint64_t 
 	if (!proc)
 		return rc == -ENOMEM ? rc : 0;
 	rc = get_code(p, pid, proc, code, &c, err);
-	if (rc <= 0)
-		return rc;
+	if (rc <= 0 || !c)
+		return rc < 0 ? rc : 0;
 	*function = c->function;
 	*file = c->file;
 	*line = line_of(&proc->layout, c, code, instr);
