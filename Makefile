@@ -33,7 +33,7 @@ ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFL
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-LIBS     := -lbpf -ldw -lelf -liberty -llzma -lz -ljansson -l:libmicrohttpd.a -lm -lpthread
+LIBS     := -lbpf -ldw -lelf -liberty -llzma -lzstd -lz -ljansson -l:libmicrohttpd.a -lm -lpthread
 STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lmicrohttpd -lm -lpthread -ldl
 LDFLAGS  ?=
 
