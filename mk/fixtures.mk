@@ -16,10 +16,13 @@ FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscal
 	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner
 # Look-alikes of libraries, by the names of the real ones.
 FIX_CUDA  := $(addprefix cuda/,libcudart.so.13 libcublas.so.13 libcudnn.so.9 libnccl.so.2 libtorch_cpu.so)
+# Look-alikes that have the real ones' binary interface and some state, and programs that use them.
+FIX_GPU_LIBS := $(addprefix gpu/,libcuda.so.1 libcudart.so.12 libcudart.so.13 libcublas.so.13 libnccl.so.2)
+FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static gpuleak gpuoom)
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule $(FIX_GPU)
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -27,8 +30,8 @@ FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 .PHONY: fixtures
 fixtures: $(FIX_ALL)
 
-$(FIX_ALL): | $(FIX)/bare $(FIX)/cuda
-$(FIX)/bare $(FIX)/cuda:
+$(FIX_ALL): | $(FIX)/bare $(FIX)/cuda $(FIX)/gpu
+$(FIX)/bare $(FIX)/cuda $(FIX)/gpu:
 	@mkdir -p $@
 
 $(addprefix $(FIX)/,$(FIX_PLAIN)): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
@@ -133,6 +136,44 @@ $(FIX)/cudaapp: $(FIX_SRC)/cudaapp.c $(addprefix $(FIX)/,$(FIX_CUDA)) $(FIX_HDR)
 
 $(FIX)/cudaapp-static: $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -static -o $@ $(FIX_SRC)/cudaapp.c $(FIX_SRC)/cudalib.c
+
+# Stacks go through them by frame pointers, from the first instruction on. The path is one that LD_LIBRARY_PATH does
+# not override: where there is a real CUDA, that often points at it. Stripped as the real ones are.
+GPU     := $(FIX)/gpu
+GPU_SRC := $(FIX_SRC)/gpu
+GPU_HDR := $(FIX_HDR) $(wildcard $(GPU_SRC)/*.h)
+GPU_LIB  = $(CC) $(FIX_CFLAGS) -shared -fPIC -pthread -Wl,-soname,$(@F) $(GPU_PATH) -o $@
+GPU_PATH := -Wl,-rpath,'$$ORIGIN' -Wl,--disable-new-dtags
+
+$(addprefix $(FIX)/,$(FIX_GPU)): FIX_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-shrink-wrap
+
+$(GPU)/libcuda.so.1: $(addprefix $(GPU_SRC)/,libcuda.c memory.c code.c copies.c) $(GPU_HDR)
+	$(GPU_LIB) -s $(filter %.c,$^)
+
+# With symbol versions, as the real one. __cudaLaunchKernel must end in a jump: see tails.
+$(GPU)/libcudart.so.12 $(GPU)/libcudart.so.13: $(GPU)/libcudart.so.%: $(GPU_SRC)/libcudart.c $(GPU_HDR)
+	printf '%s { global: cuda*; __cuda*; fakecudart*; local: *; };\n' $(@F) >$@.map
+	$(CC) $(FIX_CFLAGS) -DCUDART=$* -fPIC -S -o $@.s $<
+	[ $* = 12 ] || grep -Eq '^[[:space:]]+(jmp|b)[[:space:]]+cudaLaunchKernel(@PLT)?$$' $@.s
+	$(GPU_LIB) -s -Wl,-Bsymbolic-functions -Wl,--version-script=$@.map $@.s -ldl
+	rm -f $@.map $@.s
+
+$(GPU)/libcublas.so.13: $(GPU_SRC)/libcublas.c $(GPU_HDR)
+	$(GPU_LIB) -s $< -ldl
+
+$(GPU)/libnccl.so.2: $(GPU_SRC)/libnccl.c $(GPU_HDR)
+	$(GPU_LIB) -Wl,-S $< -ldl
+
+GPU_APP  := $(addprefix $(GPU_SRC)/,gpuapp.c words.c kernels.c)
+GPU_USED := $(GPU)/libcublas.so.13 $(GPU)/libnccl.so.2
+$(GPU)/gpuapp12 $(GPU)/gpuapp13: $(GPU)/gpuapp%: $(GPU_APP) $(GPU)/libcudart.so.% $(GPU_USED) $(GPU)/libcuda.so.1 $(GPU_HDR)
+	$(CC) $(FIX_CFLAGS) -DCUDART=$* -pthread -o $@ $(GPU_APP) $(GPU)/libcudart.so.$* $(GPU_USED) $(GPU_PATH) -ldl
+
+$(GPU)/gpuapp-static: $(GPU_APP) $(GPU_SRC)/libcudart.c $(GPU_USED) $(GPU)/libcuda.so.1 $(GPU_HDR)
+	$(CC) $(FIX_CFLAGS) -DCUDART=13 -pthread -o $@ $(filter %.c,$^) $(GPU_USED) $(GPU_PATH) -ldl
+
+$(GPU)/gpuleak $(GPU)/gpuoom: $(GPU)/%: $(GPU_SRC)/%.c $(GPU)/libcudart.so.13 $(GPU)/libcuda.so.1 $(GPU_HDR)
+	$(CC) $(FIX_CFLAGS) -pthread -o $@ $< $(GPU)/libcudart.so.13 $(GPU_PATH) -ldl
 
 $(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libsched.so -o $@ $<
