@@ -40,9 +40,9 @@ LDFLAGS  ?=
 include mk/packages.mk
 include mk/cross.mk
 
-SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
+SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/gpu/*.c src/engine/*.c \
 	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/cmd/*.c)
-OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o
+OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(O)/obj/gen/driver_trial.o
 SKEL := $(O)/gen/func_snoop.skel.h
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
@@ -81,6 +81,17 @@ $(O)/obj/gen/%.o: $(O)/gen/%.c
 $(O)/gen/pages.c: $(PAGES) tools/gen-pages
 	@mkdir -p $(@D)
 	tools/gen-pages $(PAGES) >$@.tmp && mv $@.tmp $@
+
+# The program that tries a driver library, always dynamic, as bytes (src/gpu/trial_child.c).
+$(O)/gen/funcscope-driver-trial: src/trial/driver_trial.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu17 -D_GNU_SOURCE $(WARN) -O2 -fPIE -pie -s $(SYSFLAGS) -o $@ $< -ldl
+
+$(O)/gen/driver_trial.c: $(O)/gen/funcscope-driver-trial
+	{ echo '#include "gpu/trial_priv.h"'; echo 'const unsigned char fsc_driver_trial[] = {'; \
+		od -An -v -tu1 $< | sed 's/  */,/g; s/^,//; s/$$/,/'; \
+		echo '};'; echo 'const size_t fsc_driver_trial_size = sizeof(fsc_driver_trial);'; } >$@.tmp
+	mv $@.tmp $@
 
 # The numbers of the system calls, from the target's own headers.
 $(O)/gen/syscalls.inc:

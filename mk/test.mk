@@ -7,6 +7,8 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(UNIT)/%)
 UNIT_OBJ := $(patsubst src/%.c,$(UNIT)/obj/%.o,$(filter-out src/main.c,$(SRC)))
 UNIT_CFLAGS = $(ALL_CFLAGS) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+# What the build makes besides: nothing in it to be sanitized.
+UNIT_GEN := $(O)/gen/pages.c $(O)/gen/notls.c $(O)/obj/gen/driver_trial.o
 # An allocation that fails is made by wrapping the allocator (tests/unit/test_oom.c).
 UNIT_WRAP := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 
@@ -20,13 +22,13 @@ $(UNIT)/obj/%.o: src/%.c $(SKEL)
 $(UNIT)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
 $(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
-$(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c $(wildcard tests/unit/*.h)
-	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c \
+$(UNIT)/test_%: tests/unit/test_%.c $(UNIT_OBJ) $(UNIT_GEN) $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit $(if $(filter oom,$*),$(UNIT_WRAP)) -o $@ $< $(UNIT_OBJ) $(UNIT_GEN) \
 		-lcmocka $(LIBS)
 
 # Writes what is sent to others, for tests/e2e/exporters.bats.
-$(UNIT)/exporters: tests/unit/exporters.c $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c $(wildcard tests/unit/*.h)
-	$(CC) $(UNIT_CFLAGS) -Itests/unit -o $@ $< $(UNIT_OBJ) $(O)/gen/pages.c $(O)/gen/notls.c -lcmocka $(LIBS)
+$(UNIT)/exporters: tests/unit/exporters.c $(UNIT_OBJ) $(UNIT_GEN) $(wildcard tests/unit/*.h)
+	$(CC) $(UNIT_CFLAGS) -Itests/unit -o $@ $< $(UNIT_OBJ) $(UNIT_GEN) -lcmocka $(LIBS)
 
 # A decoder of OTLP that others wrote, from npm; the test that uses it is skipped where this was not run.
 .PHONY: test-web-deps

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-#define BUILD_ID_MAX 64
 /* The largest .gnu_debugdata known unpack to some 10 MB; a bomb to anything. */
 #define UNPACKED_MAX	  (256ull << 20)
 #define UNPACK_MEMORY_MAX (256ull << 20)
@@ -58,7 +57,7 @@ static size_t find_build_id(const char *notes, size_t size, size_t align, unsign
 		if (note.type != NT_GNU_BUILD_ID || note.name_size != sizeof("GNU") ||
 		    memcmp(note.name, "GNU", sizeof("GNU")))
 			continue;
-		if (note.desc_size < 2 || note.desc_size > BUILD_ID_MAX)
+		if (note.desc_size < 2 || note.desc_size > FSC_BUILD_ID_MAX)
 			return 0;
 		memcpy(ret, note.desc, note.desc_size);
 		return note.desc_size;
@@ -93,11 +92,16 @@ static size_t build_id(const struct fsc_image *im, unsigned char *ret)
 	return 0;
 }
 
+size_t fsc_elf_build_id(const struct fsc_elf *e, unsigned char ret[FSC_BUILD_ID_MAX])
+{
+	return build_id(&e->main, ret);
+}
+
 /* Opens the debug file of that id below root; false if it is not there or not of that id, or memory
  * is out (errno ENOMEM). */
 static bool open_below(const char *root, const unsigned char *id, size_t n, struct fsc_image *ret)
 {
-	unsigned char own[BUILD_ID_MAX];
+	unsigned char own[FSC_BUILD_ID_MAX];
 	FSC_AUTO(fsc_buf_release) struct fsc_buf path = {0};
 	int rc;
 
@@ -123,7 +127,7 @@ static bool open_below(const char *root, const unsigned char *id, size_t n, stru
 
 const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e)
 {
-	unsigned char id[BUILD_ID_MAX];
+	unsigned char id[FSC_BUILD_ID_MAX];
 	size_t n;
 
 	errno = 0;

@@ -61,6 +61,10 @@ int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **r
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);
 /* Whether the file has a section of that name with bytes in it. */
 bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
+/* The build id that the linker gave the file (NT_GNU_BUILD_ID); its length, 0 where there is none
+ * (errno 0) or memory is out (errno ENOMEM). */
+#define FSC_BUILD_ID_MAX 64
+size_t fsc_elf_build_id(const struct fsc_elf *e, unsigned char ret[FSC_BUILD_ID_MAX]);
 /* Bytes at a file offset; how many could be read. */
 size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n);
 /* File offsets of the statements of FILE:LINE (file by its last path components), one per place the

@@ -1,0 +1,375 @@
+/* Runs the embedded program src/trial/driver_trial.c on a library, in a child that cannot hurt:
+ * from memory, without what our user loads into his programs, with a deadline. A library that
+ * others could have written is other people's code, and we may be root: it runs as nobody in
+ * namespaces of its own, so that nothing of it stays when its first process is killed. */
+#include "gpu/trial_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1U << 2)
+#endif
+
+#define NOBODY 65534
+/* More is no answer of ours. */
+#define ANSWER_MAX 4096
+/* A process that was killed while the driver works for it in the kernel takes a while. */
+#define REAP_MS 4000
+/* The child's status where it could not become the trial: this and an errno. */
+#define NOT_STARTED 128
+
+/* All that the child needs, made before fork(): afterwards only system calls are safe. */
+struct start {
+	int program, out, null, lib, dir;
+	bool apart;
+	char *argv[4];
+	char **env; /* owned; the texts are not */
+	char lib_path[32], dir_path[32];
+};
+
+static void start_release(struct start *s)
+{
+	fsc_closep(&s->program);
+	fsc_closep(&s->out);
+	fsc_closep(&s->null);
+	free(s->env);
+}
+
+/* ---- before the fork ---- */
+
+/* What would be loaded into the trial, or changes what it sees. */
+static bool is_left_out(const char *variable)
+{
+	static const char *const names[] = {
+	    "LD_PRELOAD=",
+	    "LD_AUDIT=",
+	    "LD_DEBUG_OUTPUT=",
+	    "CUDA_INJECTION64_PATH=",
+	    "NVTX_INJECTION64_PATH=",
+	    "CUDA_CACHE_DISABLE=",
+	    "CUDA_MPS_PIPE_DIRECTORY=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(variable, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+/* The trial leaves no compiled kernels behind, and never stands in the queue of a daemon that
+ * shares the device among others' programs. */
+static char **make_environment(bool apart)
+{
+	static char no_cache[] = "CUDA_CACHE_DISABLE=1";
+	static char no_mps[] = "CUDA_MPS_PIPE_DIRECTORY=/dev/null";
+	size_t n = 0, kept = 0;
+	char **env;
+
+	while (environ && environ[n])
+		n++;
+	env = calloc(n + 3, sizeof(*env));
+	if (!env)
+		return NULL;
+	env[kept++] = no_cache;
+	env[kept++] = no_mps;
+	for (size_t i = 0; !apart && i < n; i++)
+		if (!is_left_out(environ[i]))
+			env[kept++] = environ[i];
+	return env;
+}
+
+/* The program as a file in memory; a descriptor or a negative errno. */
+static int make_program(void)
+{
+	FSC_AUTO(fsc_closep)
+	int fd = memfd_create("funcscope-driver-trial", MFD_CLOEXEC | MFD_EXEC);
+
+	if (fd < 0 && errno == EINVAL) /* before Linux 6.3 */
+		fd = memfd_create("funcscope-driver-trial", MFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (size_t at = 0; at < fsc_driver_trial_size;) {
+		ssize_t n = write(fd, fsc_driver_trial + at, fsc_driver_trial_size - at);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0)
+			at += (size_t)n;
+	}
+	return fsc_take_fd(&fd);
+}
+
+static int prepare(const struct fsc_driver_file *lib, struct start *s, int *ret_in,
+		   struct fsc_err *err)
+{
+	int ends[2];
+
+	s->apart = !lib->trusted;
+	s->lib = lib->fd;
+	s->dir = lib->dir_fd;
+	snprintf(s->lib_path, sizeof(s->lib_path), "/proc/self/fd/%d", s->lib);
+	snprintf(s->dir_path, sizeof(s->dir_path), "/proc/self/fd/%d", s->dir);
+	s->argv[0] = (char *)"funcscope-driver-trial";
+	s->argv[1] = s->lib_path;
+	s->argv[2] = s->dir >= 0 ? s->dir_path : NULL;
+	s->env = make_environment(s->apart);
+	if (!s->env)
+		return fsc_err_nomem(err);
+	s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (s->null < 0)
+		return fsc_err_sys(err, errno, "cannot open '/dev/null'");
+	if (pipe2(ends, O_CLOEXEC))
+		return fsc_err_sys(err, errno, "cannot make a pipe");
+	*ret_in = ends[0];
+	s->out = ends[1];
+	return 0;
+}
+
+/* ---- in the child ---- */
+
+static _Noreturn void give_up(void)
+{
+	_exit(NOT_STARTED + (errno & 127));
+}
+
+/* By system call: the library's functions would look for threads of the parent to do the same. */
+static void drop_privileges(void)
+{
+	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY) ||
+	    syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY) ||
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		give_up();
+}
+
+static void set_descriptors(const struct start *s)
+{
+	if (dup2(s->out, STDOUT_FILENO) < 0 || dup2(s->null, STDIN_FILENO) < 0 ||
+	    dup2(s->null, STDERR_FILENO) < 0)
+		give_up();
+	/* Ours close at exec anyhow; those we were born with may not. */
+	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+	fcntl(s->lib, F_SETFD, 0);
+	if (s->dir >= 0)
+		fcntl(s->dir, F_SETFD, 0);
+}
+
+static _Noreturn void become(const struct start *s)
+{
+	const struct rlimit none = {0, 0};
+	sigset_t mask;
+
+	setrlimit(RLIMIT_CORE, &none);
+	set_descriptors(s);
+	if (s->apart)
+		drop_privileges();
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten with the privileges, so after them */
+	sigemptyset(&mask);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	fexecve(s->program, s->argv, s->env);
+	give_up();
+}
+
+/* ---- in the parent ---- */
+
+static pid_t start(const struct start *s)
+{
+	unsigned long flags = SIGCHLD | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
+	pid_t pid = s->apart ? (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL) : fork();
+
+	if (!pid)
+		become(s);
+	return pid;
+}
+
+/* True: it closed its end or said more than it should; false: time is over. */
+static bool read_answer(int fd, uint64_t end_ns, char text[ANSWER_MAX])
+{
+	size_t used = 0;
+
+	while (used < ANSWER_MAX - 1) {
+		struct pollfd p = {.fd = fd, .events = POLLIN};
+		uint64_t now = fsc_clock_mono();
+		ssize_t n;
+
+		if (now >= end_ns)
+			return false;
+		if (poll(&p, 1, (int)((end_ns - now) / 1000000) + 1) <= 0)
+			continue;
+		n = read(fd, text + used, ANSWER_MAX - 1 - used);
+		if (!n || (n < 0 && errno != EINTR))
+			return true;
+		if (n > 0)
+			used += (size_t)n;
+		text[used] = '\0';
+	}
+	return true;
+}
+
+/* Its status; -1 where it does not end even now, and is left behind. */
+static int reap(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	int status;
+
+	kill(pid, SIGKILL); /* one that ended already keeps its status */
+	for (int ms = 0; ms < REAP_MS; ms += 5) {
+		pid_t got = waitpid(pid, &status, WNOHANG);
+
+		if (got == pid)
+			return status;
+		if (got < 0 && errno != EINTR)
+			return -1;
+		nanosleep(&pause, NULL);
+	}
+	return -1;
+}
+
+/* Words from a library, on one line. */
+static void say(struct fsc_gpu_names *ret, const char *text)
+{
+	snprintf(ret->why, sizeof(ret->why), "%s", text);
+	for (char *p = ret->why; *p; p++)
+		if ((unsigned char)*p < ' ' || (unsigned char)*p > '~')
+			*p = '?';
+}
+
+/* The first number, which is the smallest; -1 for what cannot be. */
+static int parse_offset(const char *text)
+{
+	char *end;
+	long at = strtol(text, &end, 10);
+
+	if (end == text || (*end && *end != ' '))
+		return -1;
+	return at >= 0 && at < FSC_TRIAL_OBJECT_MAX && at % 8 == 0 ? (int)at : -1;
+}
+
+/* Takes the lines that are whole; true: both objects were looked at. */
+static bool parse_answer(char *text, struct fsc_gpu_names *ret)
+{
+	bool function = false, kernel = false;
+
+	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
+		*end = '\0';
+		if (!strncmp(line, "function ", 9)) {
+			ret->function_offset = parse_offset(line + 9);
+			function = true;
+		} else if (!strncmp(line, "kernel ", 7)) {
+			ret->kernel_offset = parse_offset(line + 7);
+			kernel = true;
+		} else if (!strncmp(line, "error ", 6)) {
+			say(ret, line + 6);
+		} else if (!strncmp(line, "note ", 5)) {
+			say(ret, line + 5);
+		}
+	}
+	return function && kernel;
+}
+
+/* Why there is no answer, from how the child ended. */
+static void explain(int status, struct fsc_gpu_names *ret)
+{
+	size_t n = sizeof(ret->why);
+
+	if (status < 0)
+		snprintf(ret->why, n, "the trial did not end");
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		snprintf(ret->why, n, "the trial was killed"); /* for want of memory, or by us */
+	else if (WIFSIGNALED(status))
+		snprintf(ret->why, n, "the driver crashed (signal %d)", WTERMSIG(status));
+	else if (WEXITSTATUS(status) > NOT_STARTED)
+		snprintf(ret->why, n, "the trial cannot be started: %s",
+			 fsc_err_text(WEXITSTATUS(status) - NOT_STARTED));
+	else if (WEXITSTATUS(status))
+		snprintf(ret->why, n, "the trial ended with status %d; it needs glibc 2.34",
+			 WEXITSTATUS(status));
+	else
+		snprintf(ret->why, n, "the trial gave no answer");
+}
+
+/* Says why what is not known is not. */
+static void judge(bool whole, bool in_time, int timeout_ms, int status, struct fsc_gpu_names *ret)
+{
+	size_t n = sizeof(ret->why);
+
+	if (ret->function_offset >= 0 && ret->kernel_offset >= 0)
+		ret->why[0] = '\0';
+	else if (ret->why[0])
+		return; /* it said so itself */
+	else if (whole)
+		snprintf(ret->why, n, "no pointer to the name in the first %d bytes of a %s",
+			 FSC_TRIAL_OBJECT_MAX,
+			 ret->function_offset < 0 ? "CUfunction" : "CUkernel");
+	else if (!in_time)
+		snprintf(ret->why, n, "the driver did not answer within %g s", timeout_ms / 1000.0);
+	else
+		explain(status, ret);
+}
+
+static int run(const struct fsc_driver_file *lib, struct start *s, int timeout_ms,
+	       struct fsc_gpu_names *ret, bool *ret_final, struct fsc_err *err)
+{
+	uint64_t end_ns = fsc_clock_mono() + (uint64_t)timeout_ms * 1000000u;
+	FSC_AUTO(fsc_closep) int in = -1;
+	char answer[ANSWER_MAX] = "";
+	bool in_time, whole;
+	pid_t pid;
+	int rc = prepare(lib, s, &in, err);
+
+	if (rc)
+		return rc;
+	pid = start(s);
+	if (pid < 0 && s->apart) {
+		say(ret, "the library is another user's, and cannot be tried apart from here");
+		return 0;
+	}
+	if (pid < 0)
+		return fsc_err_sys(err, errno, "cannot start a process");
+	close(fsc_take_fd(&s->out)); /* or the end of the answer would never come */
+	in_time = read_answer(in, end_ns, answer);
+	rc = reap(pid);
+	whole = parse_answer(answer, ret);
+	judge(whole, in_time, timeout_ms, rc, ret);
+	*ret_final = whole && ret->function_offset >= 0;
+	return 0;
+}
+
+int fsc_trial_run(const struct fsc_driver_file *lib, int timeout_ms, struct fsc_gpu_names *ret,
+		  bool *ret_final, struct fsc_err *err)
+{
+	FSC_AUTO(start_release) struct start s = {.program = -1, .out = -1, .null = -1};
+
+	*ret_final = false;
+	if (!lib->trusted && geteuid()) {
+		say(ret, "the library is another user's, and only root can try it safely");
+		return 0;
+	}
+	s.program = make_program();
+	if (s.program == -EACCES) {
+		say(ret, "this machine runs no program from memory (vm.memfd_noexec)");
+		return 0;
+	}
+	if (s.program < 0)
+		return fsc_err_sys(err, -s.program, "no memory file for the driver's trial");
+	return run(lib, &s, timeout_ms, ret, ret_final, err);
+}
