@@ -1,4 +1,7 @@
-/* perf's side-band records, from an event that never fires: one buffer per CPU. */
+/* perf's side-band records, from an event that never fires: one buffer per CPU. They are told in
+ * the order of time: what a process does on one CPU after it was forked on another must not come
+ * first.
+ */
 #include "engine/mmaps.h"
 
 #include <errno.h>
@@ -10,7 +13,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/vec.h"
 
 enum { PAGES = 64, LARGEST = 65536 };
@@ -21,10 +26,18 @@ struct buffer {
 	size_t size; /* of the mapping */
 };
 
+/* A record that was read, and is not told of yet. */
+struct pending {
+	uint64_t time_ns;
+	size_t at; /* in records */
+};
+
 struct fsc_mmaps {
 	struct fsc_vec buffers; /* struct buffer */
 	uint64_t lost;
 	char *record; /* room for one that wraps round */
+	struct fsc_buf records;
+	struct fsc_vec pending; /* struct pending */
 };
 
 void fsc_mmaps_free(struct fsc_mmaps *m)
@@ -38,6 +51,8 @@ void fsc_mmaps_free(struct fsc_mmaps *m)
 		close(b->fd);
 	}
 	fsc_vec_release(&m->buffers);
+	fsc_buf_release(&m->records);
+	fsc_vec_release(&m->pending);
 	free(m->record);
 	free(m);
 }
@@ -58,6 +73,10 @@ static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 	    .task = 1,
 	    .comm = 1,
 	    .comm_exec = 1,
+	    .sample_type = PERF_SAMPLE_TIME,
+	    .sample_id_all = 1, /* every record ends with its time */
+	    .use_clockid = 1,
+	    .clockid = CLOCK_MONOTONIC,
 	    .watermark = 1,
 	    .wakeup_watermark = LARGEST,
 	};
@@ -92,6 +111,7 @@ int fsc_mmaps_open(struct fsc_mmaps **ret, struct fsc_err *err)
 	if (!m)
 		return fsc_err_nomem(err);
 	m->buffers = FSC_VEC_INIT(struct buffer);
+	m->pending = FSC_VEC_INIT(struct pending);
 	m->record = malloc(LARGEST);
 	if (!m->record)
 		return fsc_err_nomem(err);
@@ -180,8 +200,20 @@ static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char
 	return (const void *)m->record;
 }
 
-static int read_buffer(struct fsc_mmaps *m, struct buffer *b, const struct fsc_mmaps_to *to,
-		       struct fsc_err *err)
+static int keep(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)
+{
+	struct pending *p = fsc_vec_push(&m->pending);
+
+	if (!p)
+		return fsc_err_nomem(err);
+	fsc_buf_pad(&m->records, 0, -m->records.n & 7);
+	p->at = m->records.n;
+	memcpy(&p->time_ns, (const char *)h + h->size - sizeof(p->time_ns), sizeof(p->time_ns));
+	fsc_buf_add(&m->records, (const char *)h, h->size);
+	return fsc_buf_failed(&m->records) ? fsc_err_nomem(err) : 0;
+}
+
+static int read_buffer(struct fsc_mmaps *m, struct buffer *b, struct fsc_err *err)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = PAGES * page;
 	uint64_t head = __atomic_load_n(&b->head->data_head, __ATOMIC_ACQUIRE);
@@ -192,22 +224,62 @@ static int read_buffer(struct fsc_mmaps *m, struct buffer *b, const struct fsc_m
 	while (!rc && tail < head) {
 		const struct perf_event_header *h = record_at(m, data, size, tail);
 
-		if (h->size < sizeof(*h))
+		if (h->size < sizeof(*h) + sizeof(uint64_t))
 			break;
-		rc = tell(m, h, to, err);
+		rc = keep(m, h, err);
 		tail += h->size;
 	}
 	__atomic_store_n(&b->head->data_tail, tail, __ATOMIC_RELEASE);
 	return rc;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct pending *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* What is left after the first n stays for the next time. */
+static int keep_rest(struct fsc_mmaps *m, size_t n, struct fsc_err *err)
+{
+	struct fsc_buf records = m->records;
+	struct fsc_vec pending = m->pending;
+	int rc = 0;
+
+	m->records = (struct fsc_buf){0};
+	m->pending = FSC_VEC_INIT(struct pending);
+	for (; !rc && n < pending.n; n++)
+		rc = keep(m, (const void *)(records.s + FSC_AT(struct pending, &pending, n)->at),
+			  err);
+	fsc_buf_release(&records);
+	fsc_vec_release(&pending);
+	return rc;
+}
+
+/* A buffer that is read first may lack what comes into it while others are read: only what was
+ * there when the reading began is complete. */
 int fsc_mmaps_read(struct fsc_mmaps *m, const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
+	uint64_t began_ns = fsc_clock_mono();
+	size_t n = 0;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < m->buffers.n; i++)
-		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), to, err);
-	return rc;
+		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), err);
+	if (rc || !m->pending.n)
+		return rc;
+	qsort(m->pending.data, m->pending.n, m->pending.size, by_time);
+	for (; !rc && n < m->pending.n; n++) {
+		const struct pending *p = FSC_AT(struct pending, &m->pending, n);
+
+		if (p->time_ns > began_ns)
+			break;
+		rc = tell(m, (const void *)(m->records.s + p->at), to, err);
+	}
+	return rc ? rc : keep_rest(m, n, err);
 }
 
 uint64_t fsc_mmaps_lost(const struct fsc_mmaps *m)
