@@ -34,8 +34,6 @@ struct fsc_finder {
 	uint32_t last_id;
 };
 
-enum { MOST_NEEDED = 500 }; /* libraries of one program */
-
 struct look {
 	uint64_t dev, ino;
 	uint32_t id, pad;
@@ -192,14 +190,6 @@ int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fs
 	return n->path ? 0 : fsc_err_nomem(err);
 }
 
-static bool has_base(const struct fsc_vec *files, const char *name)
-{
-	for (size_t i = 0; i < files->n; i++)
-		if (!strcmp(base_of(FSC_AT(struct fsc_libs_file, files, i)->name), name))
-			return true;
-	return false;
-}
-
 /* Says something once. */
 static void tell(struct fsc_finder *f, const char *what, const char *why)
 {
@@ -255,22 +245,11 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
  */
 int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc_err *err)
 {
-	const struct fsc_libs_scope scope = {.command = program};
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	int rc = fsc_libs_find(program, &scope, &files, NULL) == -ENOMEM ? fsc_err_nomem(err) : 0;
+	int rc = fsc_libs_needed(program, &files, err);
 
-	for (size_t i = 0; !rc && i < files.n && files.n < MOST_NEEDED; i++) {
-		FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
-		const struct fsc_libs_file *file = FSC_AT(struct fsc_libs_file, &files, i);
-		const char *const *needed;
-
-		rc = fsc_finder_note(f, 0, file->path, err);
-		if (rc || fsc_elf_open(file->path, file->root, &e, NULL))
-			continue;
-		for (needed = fsc_elf_needed(e); needed && *needed; needed++)
-			if (!has_base(&files, *needed))
-				fsc_libs_find(*needed, &scope, &files, NULL);
-	}
+	for (size_t i = 0; !rc && i < files.n; i++)
+		rc = fsc_finder_note(f, 0, FSC_AT(struct fsc_libs_file, &files, i)->path, err);
 	fsc_libs_release(&files);
 	return rc;
 }

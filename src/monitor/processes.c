@@ -191,12 +191,44 @@ static bool is_target(const struct fsc_processes *p, const struct process *x)
 	return false;
 }
 
+static int tell_file(const struct reading *r, pid_t pid, const void *key, size_t n,
+		     const char *path, struct fsc_err *err)
+{
+	bool is_new;
+
+	if (r->p->seen.n >= MOST_SEEN) {
+		fsc_map_release(&r->p->seen);
+		r->p->seen = (struct fsc_map){0};
+	}
+	if (!fsc_map_put(&r->p->seen, key, n, &is_new))
+		return fsc_err_nomem(err);
+	return is_new ? r->to->file(r->to->arg, pid, path, err) : 0;
+}
+
+/* All that it has mapped by now. A process that is gone, or that we may not look at, has no files.
+ */
+static int tell_mapped(const struct reading *r, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	int rc = 0;
+
+	fsc_libs_mapped(pid, &files, NULL);
+	for (size_t i = 0; !rc && i < files.n; i++) {
+		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
+
+		rc = tell_file(r, pid, f->path, strlen(f->path), f->name, err);
+	}
+	fsc_libs_release(&files);
+	return rc;
+}
+
 /* What does not seem wanted is looked at once more after the next reading: each CPU tells for
  * itself what processes do, and the name of a new program may come after what it maps. Nothing is
  * lost by it: whoever is not judged counts. */
 static int judge(const struct reading *r, struct process *x, bool at_once, struct fsc_err *err)
 {
-	bool wanted;
+	bool wanted, late = x->doubted;
+	int rc;
 
 	if (!x->comm[0])
 		read_comm(x);
@@ -217,24 +249,12 @@ static int judge(const struct reading *r, struct process *x, bool at_once, struc
 		x->program ? x->program : "unknown", wanted ? "watched" : "left alone");
 	if (wanted && !x->cpu_start)
 		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
-	return r->to->judged(r->to->arg, x->pid, wanted, err);
+	rc = r->to->judged(r->to->arg, x->pid, wanted, err);
+	/* What it mapped while it was in doubt, nobody was told of. */
+	return !rc && wanted && late ? tell_mapped(r, x->pid, err) : rc;
 }
 
 /* ---- what processes map ---- */
-
-static int tell_file(const struct reading *r, pid_t pid, const void *key, size_t n,
-		     const char *path, struct fsc_err *err)
-{
-	bool is_new;
-
-	if (r->p->seen.n >= MOST_SEEN) {
-		fsc_map_release(&r->p->seen);
-		r->p->seen = (struct fsc_map){0};
-	}
-	if (!fsc_map_put(&r->p->seen, key, n, &is_new))
-		return fsc_err_nomem(err);
-	return is_new ? r->to->file(r->to->arg, pid, path, err) : 0;
-}
 
 static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
 		   ino_t ino, const char *path, struct fsc_err *err)
@@ -263,6 +283,19 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 	return x->wanted ? tell_file(r, pid, &key, sizeof(key), path, err) : 0;
 }
 
+/* That it descends from the command comes after what it did since: each CPU tells for itself. */
+static int adopt(const struct reading *r, struct process *x, struct fsc_err *err)
+{
+	if (x->of_command)
+		return 0;
+	x->of_command = true;
+	if (!x->judged && !x->doubted)
+		return 0;
+	if (!x->doubted)
+		x->doubted = r->p->readings;
+	return judge(r, x, true, err);
+}
+
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
@@ -273,11 +306,15 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 	if (!x)
 		return -ENOMEM;
 	/* Met, or found in /proc, before the kernel told of it; or it has told of what came later
-	 * first: each CPU tells for itself. */
+	 * first. */
 	if ((x->judged || x->of_command || x->comm[0]) && !x->ended)
-		return 0;
+		return was.of_command ? adopt(r, x, err) : 0;
 	/* The number of one that ended. */
 	if (x->judged && r->to->gone(r->to->arg, child, err))
+		return -ENOMEM;
+	/* Whoever was told may have met others, and the table moved. */
+	x = find_or_add(r->p, child, err);
+	if (!x)
 		return -ENOMEM;
 	free(x->program);
 	*x = (struct process){.pid = child, .of_command = was.of_command};
@@ -300,7 +337,7 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 	x->program = NULL;		    /* the first file it maps, which comes next */
 	x->judged = x->judged && x->wanted; /* what was not wanted may be now */
 	x->doubted = 0;
-	return 0;
+	return r->to->exec ? r->to->exec(r->to->arg, pid, err) : 0;
 }
 
 static void on_exit_of(void *arg, pid_t pid)
@@ -332,8 +369,10 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 			r->p->gone[r->p->n_gone++ % MOST_GONE].wanted = x->wanted;
 			r->p->ended += x->wanted;
 			r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
-			rc = r->to->gone(r->to->arg, x->pid, err);
 			free(x->program);
+			x->program = NULL;
+			/* Whoever is told may meet others, and the table move. */
+			rc = r->to->gone(r->to->arg, x->pid, err);
 			continue;
 		}
 		*FSC_AT(struct process, &r->p->all, kept++) = *x;
@@ -366,21 +405,10 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 
 static int scan_one(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
-	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	struct process *x = find_or_add(r->p, pid, err);
 	int rc = x ? judge(r, x, false, err) : -ENOMEM;
 
-	if (rc || !x->wanted)
-		return rc;
-	/* A process that is gone, or that we may not look at, has no files. */
-	fsc_libs_mapped(pid, &files, NULL);
-	for (size_t i = 0; !rc && i < files.n; i++) {
-		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
-
-		rc = tell_file(r, pid, f->path, strlen(f->path), f->name, err);
-	}
-	fsc_libs_release(&files);
-	return rc;
+	return rc || !x->wanted ? rc : tell_mapped(r, pid, err);
 }
 
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,

@@ -23,6 +23,8 @@ struct fsc_processes_to {
 	int (*judged)(void *arg, pid_t pid, bool wanted, struct fsc_err *err);
 	/* A process that was judged is gone, with all its threads. */
 	int (*gone)(void *arg, pid_t pid, struct fsc_err *err);
+	/* A process is another program from now on. NULL: of no interest. */
+	int (*exec)(void *arg, pid_t pid, struct fsc_err *err);
 };
 
 /* targets must outlive it. The caller owns *ret. */
@@ -50,6 +52,8 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 bool fsc_processes_all(const struct fsc_processes *p);
 /* Whether the process is wanted, as far as is known. */
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
+/* 1: it is wanted; 0: it is not; -1: nobody knows yet. Also of one that ended lately. */
+int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid);
 /* Whether it is known not to be; also of one that ended lately. */
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
 /* Its name; "" if nothing is known. */

@@ -9,16 +9,21 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
 	return x && x->judged && x->wanted;
 }
 
-bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
+int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 {
 	const struct process *x = fsc_processes_find(p, pid);
 
 	if (x)
-		return x->judged && !x->wanted;
+		return x->judged ? x->wanted : -1;
 	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
 		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
-			return !p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
-	return false;
+			return p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
+	return -1;
+}
+
+bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
+{
+	return !fsc_processes_verdict(p, pid);
 }
 
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)

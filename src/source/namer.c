@@ -95,6 +95,11 @@ static int on_new_pid(pid_t pid, void *arg)
 	return look_at(arg, pid, NULL);
 }
 
+int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
+{
+	return look_at(n, pid, err);
+}
+
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err)
 {
 	const struct fsc_mmaps_to to = {.arg = n->spaces,
@@ -102,7 +107,7 @@ int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_
 					.fork = on_fork,
 					.exec = on_exec,
 					.exit = on_exit_of};
-	int rc = fsc_session_new_pids(session, on_new_pid, n, err);
+	int rc = session ? fsc_session_new_pids(session, on_new_pid, n, err) : 0;
 
 	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);
 }

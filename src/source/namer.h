@@ -21,8 +21,11 @@ struct fsc_namer_opts {
 int fsc_namer_new(const struct fsc_namer_opts *opts, struct fsc_namer **ret, struct fsc_err *err);
 void fsc_namer_free(struct fsc_namer *n);
 /* Takes in what processes have mapped since the last time, and the new ones of the session; to be
- * called every so often, and before names are asked for. */
+ * called every so often, and before names are asked for. session may be NULL. */
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err);
+
+/* Takes in what a process has mapped, before its addresses come. */
+int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
 
 /* A stack as addresses. */
 struct fsc_addrs {

@@ -372,3 +372,37 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 	fsc_vec_release(&s.seen);
 	return rc;
 }
+
+static bool has_base(const struct fsc_vec *files, const char *name)
+{
+	for (size_t i = 0; i < files->n; i++) {
+		const char *path = FSC_AT(struct fsc_libs_file, files, i)->name;
+		const char *slash = strrchr(path, '/');
+
+		if (!strcmp(slash ? slash + 1 : path, name))
+			return true;
+	}
+	return false;
+}
+
+int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *err)
+{
+	enum { MOST = 500 };
+	const struct fsc_libs_scope scope = {.command = program};
+
+	if (fsc_libs_find(program, &scope, ret, NULL) == -ENOMEM)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < ret->n && ret->n < MOST; i++) {
+		FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+		const struct fsc_libs_file *file = FSC_AT(struct fsc_libs_file, ret, i);
+		const char *const *needed;
+
+		if (fsc_elf_open(file->path, file->root, &e, NULL))
+			continue;
+		for (needed = fsc_elf_needed(e); needed && *needed; needed++)
+			if (!has_base(ret, *needed) &&
+			    fsc_libs_find(*needed, &scope, ret, NULL) == -ENOMEM)
+				return fsc_err_nomem(err);
+	}
+	return 0;
+}

@@ -36,6 +36,8 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 		  struct fsc_err *err);
 /* All files mapped executable by a process, the program first. */
 int fsc_libs_mapped(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
+/* The program and all libraries that it will load when it starts, as far as they can be found. */
+int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_libs_release(struct fsc_vec *files);
 /* The full path of a command as execvp would find it. Caller frees. NULL if there is none (errno
  * ENOENT) or memory is out (ENOMEM). */
