@@ -40,10 +40,10 @@ LDFLAGS  ?=
 include mk/packages.mk
 include mk/cross.mk
 
-SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/gpu/*.c src/engine/*.c \
-	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/cmd/*.c)
+SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
+	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/gpu/*.c src/cmd/*.c)
 OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(O)/obj/gen/driver_trial.o
-SKEL := $(O)/gen/func_snoop.skel.h
+SKEL := $(O)/gen/func_snoop.skel.h $(O)/gen/gpuevent_snoop.skel.h
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
 

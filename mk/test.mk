@@ -61,6 +61,19 @@ test-e2e: EXTRA_PACKAGES := $(TEST_PACKAGES)
 test-e2e: deps all fixtures $(UNIT)/exporters
 	@tests/run e2e
 
+# The program that tests/gpu/gpu-suite knows everything of: with the runtime as a library, and with the one linked in. Needs
+# CUDA's compiler, and no GPU.
+NVCC       ?= $(shell command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+NVCC_FLAGS := -std=c++17 -O2 -g -gencode arch=compute_90,code=[sm_90,compute_90] \
+	      -Xcompiler -Wall,-Wextra,-Werror,-fno-omit-frame-pointer,-fno-optimize-sibling-calls
+
+.PHONY: gpu-known
+gpu-known: $(O)/gpu/known-shared $(O)/gpu/known-static
+
+$(O)/gpu/known-%: tests/gpu/known.cu
+	@mkdir -p $(@D)
+	$(NVCC) $(NVCC_FLAGS) -cudart $* -o $@ $< -ldl
+
 bench: EXTRA_PACKAGES := $(BENCH_PACKAGES) $(TEST_PACKAGES)
 bench: deps
 	@$(MAKE) --no-print-directory -s -j$$(nproc) all fixtures

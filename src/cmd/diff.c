@@ -44,7 +44,7 @@ static const struct fsc_opt diff_opts[] = {
     {'w', "wide", FSC_OPT_FLAG, offsetof(struct diff_opts, wide), NULL,
      "a row per statistic, with p-values and units", NULL},
     {'f', "format", FSC_OPT_CHOICE, offsetof(struct diff_opts, format), "FORMAT", "output",
-     fsc_sink_names},
+     fsc_sink_stack_names},
     {'o', "output", FSC_OPT_STRING, offsetof(struct diff_opts, output), "FILE",
      "write the data to a file", NULL},
     {'v', "verbose", FSC_OPT_FLAG, offsetof(struct diff_opts, verbose), NULL,

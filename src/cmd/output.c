@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 /* The rows of both tables, which differ in the formats. */
-#define OUTPUT_OPTS(formats)                                                                       \
+#define OUTPUT_OPTS(help, formats)                                                                 \
 	{'d',                                                                                      \
 	 "duration",                                                                               \
 	 FSC_OPT_SECONDS,                                                                          \
@@ -27,7 +27,7 @@
 	     NULL,	   "print the time with each report",                                      \
 	     NULL},                                                                                \
 	    {'f',      "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format),         \
-	     "FORMAT", "output", formats},                                                         \
+	     "FORMAT", help,	 formats},                                                         \
 	    {'o',                                                                                  \
 	     "output",                                                                             \
 	     FSC_OPT_STRING,                                                                       \
@@ -40,10 +40,11 @@
 	     NULL,	   "say what is being done, on stderr",                                    \
 	     NULL},
 
-const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS(fsc_sink_table_names){0}};
-const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS(fsc_sink_names){0}};
+const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS("output", fsc_sink_table_names){0}};
+const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS("output", fsc_sink_stack_names){0}};
+const struct fsc_opt fsc_output_gpu_opts[] = {OUTPUT_OPTS("as", fsc_sink_names){0}};
 static const char *const report_names[] = {"text", "json", NULL};
-const struct fsc_opt fsc_output_report_opts[] = {OUTPUT_OPTS(report_names){0}};
+const struct fsc_opt fsc_output_report_opts[] = {OUTPUT_OPTS("output", report_names){0}};
 
 static bool to_file(const char *path)
 {
@@ -94,6 +95,7 @@ int fsc_output_close(const char *path, struct fsc_sink *sink, struct fsc_err *er
 	FILE *f = to_file(path) ? sink->out : NULL;
 
 	sink->out = NULL;
+	fsc_sink_release(sink);
 	if (f && fclose(f))
 		return fsc_err_sys(err, errno, "cannot write to '%s'", path);
 	return 0;

@@ -18,6 +18,8 @@ struct fsc_output_opts {
 extern const struct fsc_opt fsc_output_opts[];
 /* The same for a command that shows stacks, which have formats of their own. */
 extern const struct fsc_opt fsc_output_stack_opts[];
+/* And of events of GPUs, which have one more. */
+extern const struct fsc_opt fsc_output_gpu_opts[];
 /* And of reports, which are text or JSON: the first of all formats. */
 extern const struct fsc_opt fsc_output_report_opts[];
 

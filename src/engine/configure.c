@@ -11,7 +11,7 @@
 #include "sym/tpformat.h"
 #include "sym/tracefs.h"
 
-static void configure_pidns(struct fsc_config *cfg)
+void fsc_configure_pidns(struct fsc_config *cfg)
 {
 	enum { INITIAL_PIDNS = 0xEFFFFFFC };
 	struct stat st;
@@ -105,7 +105,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	bool more;
 	int rc;
 
-	configure_pidns(cfg);
+	fsc_configure_pidns(cfg);
 	rc = fsc_session_follows(s) ? follow_or_warn(s, err) : 0;
 	if (rc)
 		return rc;

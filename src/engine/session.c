@@ -52,6 +52,11 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
+void fsc_session_log_libbpf(void)
+{
+	libbpf_set_print(print_libbpf);
+}
+
 static int load_skeleton(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc;
@@ -115,7 +120,7 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 	s->late_links = FSC_VEC_INIT(int);
 	s->programs = FSC_VEC_INIT(int);
 	s->refused = FSC_VEC_INIT(struct fsc_refused);
-	libbpf_set_print(print_libbpf);
+	fsc_session_log_libbpf();
 	rc = open_session(s, err);
 	if (rc)
 		return rc;

@@ -63,6 +63,10 @@ static inline bool fsc_session_follows(const struct fsc_session *s)
 }
 /* The children are not followed, because of a missing right: says so. */
 void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why);
+/* Our own pid namespace, where it is not the initial one. */
+void fsc_configure_pidns(struct fsc_config *cfg);
+/* What libbpf says goes to our log. */
+void fsc_session_log_libbpf(void);
 /* configure.c and programs.c: before and after loading. */
 int fsc_configure(struct fsc_session *s, struct fsc_err *err);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);

@@ -321,5 +321,7 @@ const struct fsc_sink_ops fsc_sink_json = {
     .call = fsc_json_call,
     .diff = fsc_json_diff,
     .report = fsc_json_report,
+    .gpu_event = fsc_json_gpu_event,
+    .gpu_report = fsc_json_gpu_report,
     .summary = summary,
 };

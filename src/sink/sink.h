@@ -11,6 +11,7 @@
 #include "model/latency.h"
 #include "model/call.h"
 #include "model/compare.h"
+#include "model/gpu.h"
 #include "model/profile.h"
 #include "model/snapshot.h"
 #include "model/stacks.h"
@@ -36,6 +37,8 @@ struct fsc_sink {
 	bool begun;	  /* the sink's own: something was written */
 	bool calls_begun; /* likewise, of calls */
 	unsigned height;  /* the sink's own: of the picture */
+	size_t unwritten; /* bytes of events that are not flushed yet */
+	void *own;	  /* the sink's own: what it has to remember; fsc_sink_release() */
 };
 
 /* What is not in a format has no function there. */
@@ -50,12 +53,16 @@ struct fsc_sink_ops {
 	void (*call)(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
 	void (*diff)(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);
 	void (*report)(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
+	void (*gpu_event)(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b);
+	void (*gpu_report)(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
+	void (*release)(struct fsc_sink *s); /* of own; NULL: the format remembers nothing */
 };
 
 /* The list of formats: one word each, one file each. Those that take everything come first. */
 #define FSC_TABLE_SINKS(row) row(text) row(json) row(csv)
-#define FSC_SINKS(row)	     FSC_TABLE_SINKS(row) row(folded) row(flamegraph)
+#define FSC_STACK_SINKS(row) FSC_TABLE_SINKS(row) row(folded) row(flamegraph)
+#define FSC_SINKS(row)	     FSC_STACK_SINKS(row) row(perfetto)
 
 #define FSC_SINK_DECLARE(name) extern const struct fsc_sink_ops fsc_sink_##name;
 FSC_SINKS(FSC_SINK_DECLARE)
@@ -65,6 +72,8 @@ extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
 /* The names of those that take everything: the beginning of that list. */
 extern const char *const fsc_sink_table_names[];
+/* And of those that take stacks. */
+extern const char *const fsc_sink_stack_names[];
 
 /* What a command has to show. */
 enum fsc_data {
@@ -74,6 +83,7 @@ enum fsc_data {
 	FSC_DATA_CALLS,
 	FSC_DATA_DIFFS,
 	FSC_DATA_REPORTS,
+	FSC_DATA_GPU, /* events, or reports of them, or both */
 };
 /* Whether the format has a place for it; a usage error that names those which have, otherwise. Also
  * where intervals are asked of a format that is one document. */
@@ -87,7 +97,15 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 /* The comparison's own summary included. */
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err);
 int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err);
+/* Of what a format takes of the two (FSC_DATA_GPU): the other is not written. Events are many: they
+ * are written out by fsc_sink_flush(). */
+int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_err *err);
+int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
+int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err);
+/* Frees what the sink remembers, for runs that end without a summary as for those with one. To be
+ * called again does nothing. */
+void fsc_sink_release(struct fsc_sink *s);
 
 /* Calls in each format, calls_NAME.c. */
 void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b);
@@ -97,6 +115,11 @@ void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *
 /* Reports of a monitor, report_NAME.c. */
 void fsc_text_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
 void fsc_json_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
+
+/* What CUDA programs did, gpu_NAME.c. */
+void fsc_text_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);
+void fsc_json_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b);
+void fsc_json_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);
 
 /* Comparisons in each format, diff_NAME.c; the last are the lines under the table. */
 void fsc_text_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b);

@@ -2,6 +2,7 @@
 #include "sink/sink.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <time.h>
 
@@ -13,25 +14,37 @@
 const struct fsc_sink_ops *const fsc_sinks[] = {FSC_SINKS(OPS) NULL};
 const char *const fsc_sink_names[] = {FSC_SINKS(NAME) NULL};
 const char *const fsc_sink_table_names[] = {FSC_TABLE_SINKS(NAME) NULL};
+const char *const fsc_sink_stack_names[] = {FSC_STACK_SINKS(NAME) NULL};
 
-static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+static int put(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {
 	int rc = 0;
 
 	if (fsc_buf_failed(b))
 		rc = fsc_err_nomem(err);
-	else if (fwrite(fsc_buf_str(b), 1, b->n, to) != b->n || fflush(to))
+	else if (fwrite(fsc_buf_str(b), 1, b->n, to) != b->n)
 		rc = fsc_err_sys(err, errno, "cannot write the output");
 	fsc_buf_release(b);
 	return rc;
 }
 
+static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+{
+	int rc = put(to, b, err);
+
+	return rc || !fflush(to) ? rc : fsc_err_sys(err, errno, "cannot write the output");
+}
+
 static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 {
 	const bool has[] = {
-	    [FSC_DATA_COUNTS] = ops->profile, [FSC_DATA_LATENCIES] = ops->latency,
-	    [FSC_DATA_STACKS] = ops->stacks,  [FSC_DATA_CALLS] = ops->call,
-	    [FSC_DATA_DIFFS] = ops->diff,     [FSC_DATA_REPORTS] = ops->report,
+	    [FSC_DATA_COUNTS] = ops->profile,
+	    [FSC_DATA_LATENCIES] = ops->latency,
+	    [FSC_DATA_STACKS] = ops->stacks,
+	    [FSC_DATA_CALLS] = ops->call,
+	    [FSC_DATA_DIFFS] = ops->diff,
+	    [FSC_DATA_REPORTS] = ops->report,
+	    [FSC_DATA_GPU] = ops->gpu_event || ops->gpu_report,
 	};
 
 	return has[data];
@@ -43,6 +56,7 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 	    [FSC_DATA_COUNTS] = "counts",     [FSC_DATA_LATENCIES] = "durations",
 	    [FSC_DATA_STACKS] = "stacks",     [FSC_DATA_CALLS] = "single calls",
 	    [FSC_DATA_DIFFS] = "comparisons", [FSC_DATA_REPORTS] = "reports",
+	    [FSC_DATA_GPU] = "what GPUs do",
 	};
 	bool picture = s->ops->single && s->intervals;
 	struct fsc_buf others = {0};
@@ -53,7 +67,7 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 		if (takes(fsc_sinks[i], data) && !(picture && fsc_sinks[i]->single))
 			fsc_buf_printf(&others, "%s%s", others.n ? ", " : "", fsc_sinks[i]->name);
 	fsc_err_usage(err, "-f %s has no place for %s", s->ops->name,
-		      picture ? "intervals: it is one picture" : names[data]);
+		      picture ? "intervals: it is one document" : names[data]);
 	fsc_err_hint(err, "use one of: %s", fsc_buf_str(&others));
 	fsc_buf_release(&others);
 	return -EINVAL;
@@ -112,12 +126,54 @@ int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc
 	return flush(s->side, &b, err);
 }
 
+int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	if (!s->ops->gpu_event)
+		return 0;
+	s->ops->gpu_event(s, e, &b);
+	/* In whole lines, and so few at a time that a pipe does not mix them with what others
+	 * write. */
+	if (s->unwritten + b.n > PIPE_BUF)
+		rc = fsc_sink_flush(s, err);
+	s->unwritten += b.n;
+	if (!rc)
+		return put(s->out, &b, err);
+	fsc_buf_release(&b);
+	return rc;
+}
+
+int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err)
+{
+	s->unwritten = 0;
+	return fflush(s->out) ? fsc_err_sys(err, errno, "cannot write the output") : 0;
+}
+
+int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	if (!s->ops->gpu_report)
+		return 0;
+	s->ops->gpu_report(s, r, &b);
+	return flush(s->out, &b, err);
+}
+
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
 
 	s->ops->summary(s, sum, &b);
 	return flush(s->ops->summary_aside ? s->side : s->out, &b, err);
+}
+
+void fsc_sink_release(struct fsc_sink *s)
+{
+	if (s->own && s->ops->release)
+		s->ops->release(s);
+	s->own = NULL;
 }
 
 void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b)

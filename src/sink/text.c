@@ -47,5 +47,6 @@ const struct fsc_sink_ops fsc_sink_text = {
     .call = fsc_text_call,
     .diff = fsc_text_diff,
     .report = fsc_text_report,
+    .gpu_report = fsc_text_gpu_report,
     .summary = summary,
 };

@@ -28,6 +28,7 @@
 #include "probe/kind.h"
 #include "probe/tracespec.h"
 #include "sink/alerts.h"
+#include "sink/gpu_prometheus.h"
 #include "sink/otlp.h"
 #include "sink/prometheus.h"
 #include "sink/sink.h"
@@ -787,8 +788,102 @@ static void stacks(void **state)
 	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
 		struct output o = {.ops = *ops, .to = to, .text = &text};
 
-		sweep(show_stacks, &o, 60);
+		if ((*ops)->stacks)
+			sweep(show_stacks, &o, 60);
 	}
+	fclose(to);
+	free(text);
+}
+
+/* Something of everything that is told of CUDA programs. */
+static int write_gpu(const struct output *o, const struct fsc_gpu_event *e,
+		     const struct fsc_gpu_report *r, struct fsc_err *err)
+{
+	static const struct fsc_summary sum = {.lost = {{"ring_full", 1}}};
+	struct fsc_sink s = {.ops = o->ops, .out = o->to, .side = o->to, .width = 60};
+	int rc;
+
+	rewind(o->to);
+	rc = fsc_sink_gpu_event(&s, e, err);
+	if (!rc)
+		rc = fsc_sink_gpu_report(&s, r, err);
+	if (!rc)
+		rc = fsc_sink_summary(&s, &sum, err);
+	fsc_sink_release(&s);
+	if (!rc)
+		found(*o->text, (size_t)ftell(o->to));
+	return rc;
+}
+
+static int write_gpu_page(const struct fsc_gpu_report *r, struct fsc_err *err)
+{
+	struct fsc_map shown = {0};
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	fsc_gpu_prometheus_write(r, NULL, &shown, FSC_PROMETHEUS_TEXT, &b);
+	if (fsc_buf_failed(&b))
+		rc = fsc_err_nomem(err);
+	else
+		found(b.s, b.n);
+	fsc_buf_release(&b);
+	fsc_map_release(&shown);
+	return rc;
+}
+
+static int show_gpu(const void *arg, struct fsc_err *err)
+{
+	static const char *const frames[] = {"cuMemAlloc_v2", "work"};
+	static const char *const findings[] = {"a finding that is longer than sixty columns, which "
+					       "are all there are"};
+	const struct output *o = arg;
+	const struct fsc_gpu_event e = {.type = FSC_GPU_EV_ALLOC,
+					.comm = "prog",
+					.api = "cuMemAlloc_v2",
+					.bytes = 1,
+					.stack = {frames, 2}};
+	const struct fsc_gpu_process_row process = {.pid = 1, .comm = "prog"};
+	const struct fsc_gpu_kernel_row kernel = {.kernel = "k", .owner = "liba.so.1"};
+	const struct fsc_gpu_copy_row copy = {.copies = 1, .bytes = 1};
+	const struct fsc_gpu_mem_row memory = {.comm = "prog"};
+	const struct fsc_gpu_leak_row leak = {.comm = "prog", .stack = {frames, 2}};
+	const struct fsc_gpu_error_row error = {.api = "a", .error = "e", .stack = {frames, 2}};
+	const struct fsc_gpu_oom oom = {.event = e, .holders = &leak, .n_holders = 1};
+	const struct fsc_gpu_report r = {.processes = &process,
+					 .n_processes = 1,
+					 .kernels = &kernel,
+					 .n_kernels = 1,
+					 .copies = &copy,
+					 .n_copies = 1,
+					 .memory = &memory,
+					 .n_memory = 1,
+					 .errors = &error,
+					 .n_errors = 1,
+					 .leaks = &leak,
+					 .n_leaks = 1,
+					 .ooms = &oom,
+					 .n_ooms = 1,
+					 .findings = findings,
+					 .n_findings = 1};
+
+	return o->ops ? write_gpu(o, &e, &r, err) : write_gpu_page(&r, err);
+}
+
+static void gpu(void **state)
+{
+	size_t size = 0;
+	char *text = NULL;
+	FILE *to = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(to);
+	for (const struct fsc_sink_ops *const *ops = fsc_sinks; *ops; ops++) {
+		struct output o = {.ops = *ops, .to = to, .text = &text};
+
+		if ((*ops)->gpu_event || (*ops)->gpu_report)
+			sweep(show_gpu, &o, 100);
+	}
+	sweep(show_gpu, &(struct output){0}, 100);
 	fclose(to);
 	free(text);
 }
@@ -1082,6 +1177,7 @@ int main(void)
 	    cmocka_unit_test(differences),
 	    cmocka_unit_test(sinks),
 	    cmocka_unit_test(stacks),
+	    cmocka_unit_test(gpu),
 	    cmocka_unit_test(addresses),
 	    cmocka_unit_test(traces),
 	    cmocka_unit_test(timed_functions),

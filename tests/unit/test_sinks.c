@@ -646,11 +646,12 @@ static void the_table_of_formats(void **state)
 	for (; fsc_sinks[i]; i++) {
 		assert_string_equal(fsc_sinks[i]->name, fsc_sink_names[i]);
 		assert_non_null(fsc_sinks[i]->what);
-		assert_true(fsc_sinks[i]->profile || fsc_sinks[i]->stacks);
+		assert_true(fsc_sinks[i]->profile || fsc_sinks[i]->stacks ||
+			    fsc_sinks[i]->gpu_event);
 		assert_non_null(fsc_sinks[i]->summary);
 	}
 	assert_null(fsc_sink_names[i]);
-	assert_int_equal(i, 5);
+	assert_int_equal(i, 6);
 }
 
 static void a_full_disk_is_an_error(void **state)

@@ -1,0 +1,427 @@
+/* A hit of a CUDA call: what is open in its thread, and its arguments as the table says where they
+ * are. */
+#ifndef FSC_BPF_GPU_READ_H
+#define FSC_BPF_GPU_READ_H
+
+#include "common.bpf.h"
+#include "python.bpf.h"
+#include "wire/gpu.h"
+
+extern const volatile struct fsc_gpu_config gpu;
+
+struct gpu_frame {
+	__u64 sp, start, caller, library_caller;
+	__u32 call, via, library;
+	__u32 ops; /* classes of operations that the driver did inside */
+	__u8 layer;
+	__u8 inside; /* a call of the driver */
+	__u8 failed; /* a call inside did */
+	__u8 pad;
+	__u32 dir;
+	__u64 args[FSC_GPU_ARGS];
+};
+
+/* Of one thread, so that nobody else writes to it: programs on uprobes can be preempted. */
+struct gpu_thread {
+	__u32 depth;
+	__s32 device;
+	__u64 context;
+	__u64 launches;
+	struct gpu_frame frames[FSC_GPU_FRAMES_DEPTH];
+	__u64 args[FSC_GPU_ARGS + 4];
+	__u64 words[32]; /* a structure that is read */
+	struct {
+		struct fsc_gpu_rec rec;
+		union {
+			char name[FSC_GPU_NAME_LEN];
+			struct {
+				struct fsc_gpu_rec_stack stacks;
+				char name_behind[FSC_GPU_NAME_LEN];
+			};
+		};
+	} out;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct gpu_thread);
+} gpu_threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FSC_GPU_CALLS);
+	__type(key, __u32);
+	__type(value, struct fsc_gpu_call);
+} gpu_calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FSC_GPU_FILES);
+	__type(key, __u32);
+	__type(value, struct fsc_gpu_names_at);
+} gpu_names SEC(".maps");
+
+/* A hit as its probe sees it. */
+struct hit {
+	struct pt_regs *ctx;
+	struct gpu_thread *t;
+	struct fsc_gpu_call *c;
+	__u64 sp, caller, start, now;
+	__u32 call, file;
+	__u32 dir_above;
+	__s32 ret;
+	bool returned;
+	bool hurry; /* user space should look now */
+};
+
+static __always_inline struct gpu_thread *gpu_thread(bool make)
+{
+	return bpf_task_storage_get(&gpu_threads, (void *)bpf_get_current_task_btf(), NULL,
+				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+static __always_inline bool hit_of(struct hit *h)
+{
+	__u64 cookie = bpf_get_attach_cookie(h->ctx);
+
+	h->call = (__u32)cookie & (FSC_GPU_CALLS - 1);
+	h->file = (__u32)(cookie >> 32) & (FSC_GPU_FILES - 1);
+	h->c = bpf_map_lookup_elem(&gpu_calls, &h->call);
+	return h->c;
+}
+
+static __always_inline bool gpu_wanted(const struct hit *h)
+{
+	return h->call >= FSC_GPU_CALIBRATE ? is_self() : wanted();
+}
+
+/* Kinds of launches, copies and so on are one: what the runtime calls with one, the driver may do
+ * with another. */
+static __always_inline __u32 op_class(__u32 op)
+{
+	if (op >= FSC_GPU_LAUNCH && op <= FSC_GPU_LAUNCH_EX)
+		return FSC_GPU_LAUNCH;
+	if (op >= FSC_GPU_COPY && op <= FSC_GPU_COPY_BATCH)
+		return FSC_GPU_COPY;
+	return op & 31;
+}
+
+static __always_inline __u64 caller_of(struct pt_regs *ctx)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u64 caller = 0;
+
+	bpf_probe_read_user(&caller, sizeof(caller), (void *)PT_REGS_SP(ctx));
+	return caller;
+#else
+	return ((const struct user_pt_regs *)ctx)->regs[30];
+#endif
+}
+
+/* By the calling convention: those in registers, then the stack's. */
+static __always_inline void read_args(struct hit *h)
+{
+	__u64 *args = h->t->args;
+
+#if defined(__TARGET_ARCH_x86)
+	args[0] = h->ctx->rdi;
+	args[1] = h->ctx->rsi;
+	args[2] = h->ctx->rdx;
+	args[3] = h->ctx->rcx;
+	args[4] = h->ctx->r8;
+	args[5] = h->ctx->r9;
+	if (h->c->n_args > 6)
+		bpf_probe_read_user(&args[6], 6 * 8, (void *)(PT_REGS_SP(h->ctx) + 8));
+#else
+	const struct user_pt_regs *regs = (const void *)h->ctx;
+
+	args[0] = regs->regs[0];
+	args[1] = regs->regs[1];
+	args[2] = regs->regs[2];
+	args[3] = regs->regs[3];
+	args[4] = regs->regs[4];
+	args[5] = regs->regs[5];
+	args[6] = regs->regs[6];
+	args[7] = regs->regs[7];
+	if (h->c->n_args > 8)
+		bpf_probe_read_user(&args[8], 4 * 8, (void *)PT_REGS_SP(h->ctx));
+#endif
+}
+
+static __always_inline __u64 arg(const struct hit *h, __u8 i)
+{
+	return i < FSC_GPU_ARGS ? h->t->args[i & 15] : 0;
+}
+
+/* What an argument points to; 0 where that cannot be read. */
+static __always_inline __u64 pointed(const struct hit *h, __u8 i)
+{
+	__u64 at = arg(h, i), value = 0;
+
+	if (at)
+		bpf_probe_read_user(&value, sizeof(value), (void *)at);
+	return value;
+}
+
+static __always_inline __u32 runtime_dir(const struct hit *h)
+{
+	__u64 dir;
+
+	if (h->c->dir >= FSC_GPU_ARGS)
+		return FSC_GPU_DIR_UNKNOWN;
+	dir = (__u32)arg(h, h->c->dir);
+	return dir <= FSC_GPU_D2D ? dir : FSC_GPU_DIR_UNKNOWN; /* 4 is cudaMemcpyDefault */
+}
+
+/* ---- launches ---- */
+
+/* grid at words[0], block at 12 bytes behind it, shared memory at 24, stream at 32. */
+static __always_inline void fill_launch_ex(struct hit *h, struct fsc_gpu_rec *r)
+{
+	__u64 *w = h->t->words;
+
+	w[0] = w[1] = w[2] = w[3] = w[4] = 0;
+	bpf_probe_read_user(w, 40, (void *)arg(h, 0));
+	r->grid[0] = (__u32)w[0];
+	r->grid[1] = w[0] >> 32;
+	r->grid[2] = (__u32)w[1];
+	r->block[0] = w[1] >> 32;
+	r->block[1] = (__u32)w[2];
+	r->block[2] = w[2] >> 32;
+	r->shared = (__u32)w[3];
+	r->stream = w[4];
+	r->addr = arg(h, 1);
+	r->src = arg(h, 2);
+}
+
+static __always_inline void fill_launch_dim(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->addr = arg(h, 0);
+	r->grid[0] = (__u32)arg(h, 1);
+	r->grid[1] = arg(h, 1) >> 32;
+	r->grid[2] = (__u32)arg(h, 2);
+	r->block[0] = (__u32)arg(h, 3);
+	r->block[1] = arg(h, 3) >> 32;
+	r->block[2] = (__u32)arg(h, 4);
+	r->src = arg(h, 5);
+	r->shared = (__u32)arg(h, 6);
+	r->stream = arg(h, 7);
+}
+
+static __always_inline void fill_launch_args(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->addr = arg(h, 0);
+#pragma unroll
+	for (int i = 0; i < 3; i++) {
+		r->grid[i] = (__u32)arg(h, 1 + i);
+		r->block[i] = (__u32)arg(h, 4 + i);
+	}
+	r->shared = (__u32)arg(h, 7);
+	r->stream = arg(h, 8);
+	r->src = arg(h, 9);
+}
+
+/* The first eight bytes of each argument of the kernel. Their number stands nowhere that we could
+ * read: as many as can be read, and user space, which may know it, takes what is real. */
+static __always_inline void fill_kernel_args(struct hit *h, struct fsc_gpu_rec *r)
+{
+	__u64 *where = h->t->words;
+
+	r->n_args = 0;
+	if (!gpu.args || !r->src ||
+	    bpf_probe_read_user(where, FSC_GPU_KERNEL_ARGS * 8, (void *)r->src))
+		return;
+	for (int i = 0; i < FSC_GPU_KERNEL_ARGS; i++) {
+		if (bpf_probe_read_user(&r->args[i], 8, (void *)where[i]))
+			break;
+		r->n_args = i + 1;
+	}
+}
+
+static __always_inline void fill_launch(struct hit *h)
+{
+	struct fsc_gpu_rec *r = &h->t->out.rec;
+
+	r->bytes = 0;
+	r->dir = FSC_GPU_DIR_UNKNOWN;
+	if (h->c->op == FSC_GPU_LAUNCH_EX)
+		fill_launch_ex(h, r);
+	else if (h->c->op == FSC_GPU_LAUNCH_DIM)
+		fill_launch_dim(h, r);
+	else
+		fill_launch_args(h, r);
+	fill_kernel_args(h, r);
+}
+
+/* ---- copies ---- */
+
+/* Host, device, array, unified: as CUmemorytype has them. */
+static __always_inline __u32 dir_of(__u32 from, __u32 to)
+{
+	bool from_host = from == 1, to_host = to == 1;
+
+	if (from < 1 || from > 3 || to < 1 || to > 3)
+		return FSC_GPU_DIR_UNKNOWN;
+	if (from_host)
+		return to_host ? FSC_GPU_H2H : FSC_GPU_H2D;
+	return to_host ? FSC_GPU_D2H : FSC_GPU_D2D;
+}
+
+/* CUDA_MEMCPY2D */
+static __always_inline void fill_copy_2d(struct hit *h, struct fsc_gpu_rec *r)
+{
+	__u64 *w = h->t->words;
+
+	if (bpf_probe_read_user(w, 16 * 8, (void *)arg(h, 0)))
+		return;
+	r->src = (__u32)w[2] == 1 ? w[3] : w[4];
+	r->addr = (__u32)w[9] == 1 ? w[10] : w[11];
+	r->dir = dir_of((__u32)w[2], (__u32)w[9]);
+	r->bytes = w[14] * w[15];
+}
+
+/* CUDA_MEMCPY3D */
+static __always_inline void fill_copy_3d(struct hit *h, struct fsc_gpu_rec *r)
+{
+	__u64 *w = h->t->words;
+
+	if (bpf_probe_read_user(w, 25 * 8, (void *)arg(h, 0)))
+		return;
+	r->src = (__u32)w[4] == 1 ? w[5] : w[6];
+	r->addr = (__u32)w[15] == 1 ? w[16] : w[17];
+	r->dir = dir_of((__u32)w[4], (__u32)w[15]);
+	r->bytes = w[22] * w[23] * w[24];
+}
+
+/* Arrays of destinations, sources and sizes, and how many there are. */
+static __always_inline void fill_copy_batch(struct hit *h, struct fsc_gpu_rec *r)
+{
+	__u64 n = arg(h, h->c->height), size;
+
+	r->addr = pointed(h, 0);
+	r->src = pointed(h, 1);
+	r->n_args = (__u32)n;
+	for (int i = 0; i < 64; i++) {
+		if (i >= n)
+			break;
+		size = 0;
+		if (bpf_probe_read_user(&size, 8, (void *)(arg(h, 2) + i * 8)))
+			break;
+		r->bytes += size;
+	}
+	if (n > 64)
+		r->shared = 1; /* a part of it */
+}
+
+static __always_inline void fill_copy(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->dir = h->c->kind;
+	switch (h->c->op) {
+	case FSC_GPU_COPY_2D:
+		fill_copy_2d(h, r);
+		break;
+	case FSC_GPU_COPY_3D:
+		fill_copy_3d(h, r);
+		break;
+	case FSC_GPU_COPY_BATCH:
+		fill_copy_batch(h, r);
+		break;
+	default:
+		r->addr = arg(h, h->c->addr);
+		r->src = arg(h, h->c->src);
+		r->bytes = arg(h, h->c->size);
+		if (h->c->height < FSC_GPU_ARGS)
+			r->bytes *= arg(h, h->c->height);
+	}
+	if (r->dir == FSC_GPU_DIR_UNKNOWN)
+		r->dir = h->dir_above;
+}
+
+/* ---- memory ---- */
+
+static __always_inline void fill_alloc(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->addr = h->c->flags & FSC_GPU_ADDR_IN ? arg(h, h->c->addr) : pointed(h, h->c->addr);
+	r->bytes = arg(h, h->c->size);
+	if (h->c->height >= FSC_GPU_ARGS)
+		return;
+	/* Rows are as far apart as the driver has chosen. */
+	if (!h->ret && h->c->src < FSC_GPU_ARGS)
+		r->bytes = pointed(h, h->c->src);
+	r->bytes *= arg(h, h->c->height);
+}
+
+/* c10::reportMemoryUsageToProfiler(void *, int64_t size, size_t allocated, size_t reserved, Device)
+ */
+static __always_inline void fill_tensor(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->addr = arg(h, 0);
+	r->bytes = arg(h, 1);
+	r->args[0] = arg(h, 2);
+	r->args[1] = arg(h, 3);
+	r->args[2] = arg(h, 4);
+	r->n_args = 3;
+}
+
+/* c10::reportOutOfMemoryToProfiler(int64_t size, size_t allocated, size_t reserved, Device) */
+static __always_inline void fill_tensor_oom(struct hit *h, struct fsc_gpu_rec *r)
+{
+	r->bytes = arg(h, 0);
+	r->args[0] = arg(h, 1);
+	r->args[1] = arg(h, 2);
+	r->args[2] = arg(h, 3);
+	r->n_args = 3;
+}
+
+/* Everything but launches. */
+static __always_inline void fill(struct hit *h)
+{
+	struct fsc_gpu_rec *r = &h->t->out.rec;
+
+	r->addr = arg(h, h->c->addr);
+	r->src = arg(h, h->c->src);
+	r->bytes = 0;
+	r->n_args = 0;
+	r->dir = FSC_GPU_DIR_UNKNOWN;
+	r->stream = arg(h, h->c->stream);
+	r->grid[0] = r->grid[1] = r->grid[2] = 0;
+	r->block[0] = r->block[1] = r->block[2] = 0;
+	r->shared = 0;
+	switch (op_class(h->c->op)) {
+	case FSC_GPU_ALLOC:
+		fill_alloc(h, r);
+		break;
+	case FSC_GPU_COPY:
+		fill_copy(h, r);
+		break;
+	case FSC_GPU_MEMSET:
+		r->bytes = arg(h, h->c->size) * h->c->kind;
+		if (h->c->height < FSC_GPU_ARGS)
+			r->bytes *= arg(h, h->c->height);
+		break;
+	case FSC_GPU_MAP:
+	case FSC_GPU_UNMAP:
+		r->bytes = arg(h, h->c->size);
+		break;
+	case FSC_GPU_NAME:
+	case FSC_GPU_ALIAS:
+		if (!(h->c->flags & FSC_GPU_BY_VALUE))
+			r->addr = pointed(h, h->c->addr);
+		break;
+	case FSC_GPU_CAPTURED:
+	case FSC_GPU_INSTANTIATE:
+	case FSC_GPU_RETAIN:
+		r->addr = pointed(h, h->c->addr);
+		break;
+	case FSC_GPU_TENSOR:
+		fill_tensor(h, r);
+		break;
+	case FSC_GPU_TENSOR_OOM:
+		fill_tensor_oom(h, r);
+		break;
+	}
+}
+
+#endif

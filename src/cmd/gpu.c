@@ -1,0 +1,223 @@
+/* funcscope gpu: what CUDA programs do. */
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cmd/cmd.h"
+#include "cmd/output.h"
+#include "cmd/probes.h"
+#include "gpu/watch.h"
+
+struct gpu_opts {
+	struct fsc_vec pids;  /* const char * */
+	struct fsc_vec comms; /* const char * */
+	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial;
+	unsigned sample, top, ready_fd;
+	const char *leak_age, *listen;
+	int flames;
+};
+
+static const char *const weights[] = {"launches", "bytes", NULL};
+
+static const struct fsc_opt gpu_opts[] = {
+    {'p', "pid", FSC_OPT_LIST, offsetof(struct gpu_opts, pids), "PID",
+     "only this process; may be repeated, or 1,2,3", NULL},
+    {0, "comm", FSC_OPT_LIST, offsetof(struct gpu_opts, comms), "NAME",
+     "only processes of this name; globs", NULL},
+    {0, "stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, stacks), NULL,
+     "stacks of launches and copies, too", NULL},
+    {0, "sample", FSC_OPT_UINT, offsetof(struct gpu_opts, sample), "N", "of one launch in N only",
+     NULL},
+    {0, "no-stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_stacks), NULL, "no stacks at all",
+     NULL},
+    {0, "python", FSC_OPT_FLAG, offsetof(struct gpu_opts, python), NULL,
+     "Python lines beside the functions of stacks", NULL},
+    {0, "args", FSC_OPT_FLAG, offsetof(struct gpu_opts, args), NULL,
+     "arguments of kernels; takes in --launch-errors", NULL},
+    {0, "tensors", FSC_OPT_FLAG, offsetof(struct gpu_opts, tensors), NULL,
+     "what PyTorch's allocator gives out", NULL},
+    {0, "launch-errors", FSC_OPT_FLAG, offsetof(struct gpu_opts, launch_errors), NULL,
+     "failed launches, too (dearer)", NULL},
+    {0, "no-libraries", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_libraries), NULL,
+     "do not name calls of cuBLAS, cuDNN or NCCL around it", NULL},
+    {0, "leak-age", FSC_OPT_STRING, offsetof(struct gpu_opts, leak_age), "TIME",
+     "memory held longer is a leak (60s)", NULL},
+    {0, "top", FSC_OPT_UINT, offsetof(struct gpu_opts, top), "N",
+     "rows of each table (20 in text; 0: all)", NULL},
+    {0, "flames", FSC_OPT_CHOICE, offsetof(struct gpu_opts, flames), "WHAT", "weigh stacks by",
+     weights},
+    {0, "listen", FSC_OPT_STRING, offsetof(struct gpu_opts, listen), "ADDR",
+     "serve numbers for Prometheus", NULL},
+    {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
+     "do not try the driver out to find names of kernels", NULL},
+    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct gpu_opts, ready_fd), "FD", NULL, NULL},
+    {0},
+};
+
+static uint32_t stacks_of(const struct gpu_opts *g)
+{
+	if (g->no_stacks)
+		return 0;
+	return FSC_GPU_STACKS_REST |
+	       (g->stacks ? FSC_GPU_STACKS_COPIES | FSC_GPU_STACKS_LAUNCHES : 0);
+}
+
+static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
+		 struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
+{
+	double age_ns = 60e9;
+
+	if (g->leak_age && !fsc_str_duration(g->leak_age, strlen(g->leak_age), &age_ns))
+		return fsc_err_usage(err, "--leak-age takes a time, as in 30s or 5m, not '%s'",
+				     g->leak_age);
+	if (g->no_stacks && (g->stacks || g->python))
+		return fsc_err_usage(err, "--no-stacks and %s exclude each other",
+				     g->stacks ? "--stacks" : "--python");
+	if (out->interval > 0 && out->interval < 0.1)
+		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
+	wo->leak_age_s = age_ns / 1e9;
+	wo->stacks = stacks_of(g);
+	wo->sample = g->sample;
+	wo->python = g->python;
+	wo->args = g->args;
+	/* A person reads so many; a program reads all. */
+	wo->top = g->top != UINT_MAX ? g->top : fsc_sinks[out->format] == &fsc_sink_text ? 20 : 0;
+	wo->listen = g->listen;
+	wo->ready_fd = g->ready_fd;
+	wo->hooks = (struct fsc_gpu_hooks_opts){.launch_errors = g->launch_errors || g->args,
+						.no_libraries = g->no_libraries,
+						.tensors = g->tensors,
+						.no_trial = g->no_trial};
+	return 0;
+}
+
+static int watch(const struct gpu_opts *g, const struct fsc_gpu_watch_opts *plan,
+		 const struct fsc_output_opts *out, struct fsc_err *err)
+{
+	struct fsc_gpu_watch_opts wo = *plan;
+	struct fsc_sink sink = {.intervals = out->interval > 0, .timestamps = out->timestamps};
+	const struct fsc_sink_ops *ops = fsc_sinks[out->format];
+	bool flames = ops->stacks && !ops->profile;
+	sigset_t signals, old;
+	int rc, closed;
+
+	if (flames) {
+		wo.weigh = g->flames == 1 ? FSC_GPU_WEIGH_BYTES : FSC_GPU_WEIGH_LAUNCHES;
+		wo.stacks |= FSC_GPU_STACKS_LAUNCHES;
+	}
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, &old);
+	wo.ends = &signals;
+	wo.mask = &old;
+	wo.duration_s = out->duration;
+	wo.every_s = out->interval;
+	/* Stacks of launches, or of allocations, are what a flame graph is made of. */
+	rc = fsc_output_open(out, flames ? FSC_DATA_STACKS : FSC_DATA_GPU, &sink, err);
+	if (rc)
+		return rc;
+	wo.sink = &sink;
+	rc = fsc_gpu_watch(&wo, err);
+	closed = fsc_output_close(out->output, &sink, rc ? NULL : err);
+	return rc ? rc : closed;
+}
+
+/* Calls are told by process: a thread's number would never be met. */
+static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
+{
+	for (size_t i = 0; i < pids->n; i++) {
+		pid_t pid = *FSC_AT(pid_t, pids, i);
+		char path[32], line[128];
+		long tgid = 0;
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+		f = fopen(path, "re");
+		while (f && !tgid && fgets(line, sizeof(line), f))
+			if (!strncmp(line, "Tgid:", 5))
+				tgid = strtol(line + 5, NULL, 10);
+		if (f)
+			fclose(f);
+		if (tgid && tgid != pid)
+			return fsc_err_usage(err,
+					     "%d is a thread of process %ld; give -p %ld, which "
+					     "takes all its threads",
+					     (int)pid, tgid, tgid);
+	}
+	return 0;
+}
+
+static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *g,
+			struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
+{
+	struct fsc_output_opts out = {0};
+	const struct fsc_opt_set sets[] = {
+	    {gpu_opts, g}, {fsc_output_gpu_opts, &out}, {NULL, NULL}};
+	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
+
+	if (!rc && n)
+		rc = fsc_err_usage(err,
+				   "gpu takes no probes, and so not '%s'; see: funcscope help "
+				   "gpu",
+				   argv[1]);
+	if (!rc)
+		rc = check(g, &out, wo, err);
+	if (!rc)
+		rc = fsc_probes_pids(&g->pids, &wo->targets.pids, err);
+	if (!rc)
+		rc = check_pids(&wo->targets.pids, err);
+	for (size_t i = 0; !rc && i < g->comms.n; i++) {
+		const char **slot = fsc_vec_push(&wo->targets.names);
+
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = *FSC_AT(const char *, &g->comms, i);
+	}
+	for (; !rc && command && *command; command++) {
+		char **slot = fsc_vec_push(&wo->targets.command);
+
+		if (!slot)
+			return fsc_err_nomem(err);
+		*slot = *command;
+	}
+	if (rc)
+		return rc;
+	if (out.verbose)
+		fsc_log_set_level(FSC_LOG_DEBUG);
+	return watch(g, wo, &out, err);
+}
+
+static int run(int argc, char **argv, char **command, struct fsc_err *err)
+{
+	struct gpu_opts g = {.pids = FSC_VEC_INIT(const char *),
+			     .comms = FSC_VEC_INIT(const char *),
+			     .top = UINT_MAX};
+	struct fsc_gpu_watch_opts wo = {.targets = {.pids = FSC_VEC_INIT(pid_t),
+						    .names = FSC_VEC_INIT(char *),
+						    .cgroups = FSC_VEC_INIT(char *),
+						    .command = FSC_VEC_INIT(char *)}};
+	int rc = plan_and_run(argc, argv, command, &g, &wo, err);
+
+	fsc_vec_release(&g.pids);
+	fsc_vec_release(&g.comms);
+	fsc_vec_release(&wo.targets.pids);
+	fsc_vec_release(&wo.targets.names);
+	fsc_vec_release(&wo.targets.cgroups);
+	fsc_vec_release(&wo.targets.command);
+	return rc;
+}
+
+const struct fsc_cmd fsc_cmd_gpu = {
+    .name = "gpu",
+    .summary = "watch CUDA programs: launches, memory, leaks, copies, waits, failures",
+    .operands = "[-- COMMAND ARGS...]",
+    .example = "funcscope gpu -p 1234 -d 10",
+    .opts = (const struct fsc_opt *const[]){gpu_opts, fsc_output_gpu_opts, NULL},
+    .run = run,
+};

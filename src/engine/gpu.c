@@ -1,0 +1,293 @@
+/* Loading the programs on CUDA calls, telling them what they must know, and reading what they send.
+ */
+#include "engine/gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/cleanup.h"
+#include "engine/features.h"
+#include "engine/gpu_priv.h"
+#include "engine/privilege.h"
+#include "engine/session_priv.h"
+#include "engine/sys.h"
+#include "gpuevent_snoop.skel.h"
+
+enum {
+	RING = 16 << 20,
+	RING_STACKS = 64 << 20, /* of launches, each with its stack */
+	MOST_TASKS = 65536,
+};
+
+static void freep(struct fsc_gpu_session **s)
+{
+	fsc_gpu_session_free(*s);
+}
+
+void fsc_gpu_session_free(struct fsc_gpu_session *s)
+{
+	if (!s)
+		return;
+	fsc_gpu_session_detach(s);
+	fsc_vec_release(&s->links);
+	ring_buffer__free(s->rings);
+	if (s->counts)
+		munmap(s->counts, s->counts_size);
+	gpuevent_snoop_bpf__destroy(s->skel);
+	free(s);
+}
+
+/* ---- loading ---- */
+
+static void configure(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
+{
+	struct fsc_config *cfg = (struct fsc_config *)&s->skel->rodata->cfg;
+	struct fsc_gpu_config *gpu = (struct fsc_gpu_config *)&s->skel->rodata->gpu;
+
+	fsc_configure_pidns(cfg);
+	cfg->stride = s->stride;
+	cfg->self_tgid = (uint32_t)getpid();
+	cfg->only = FSC_ONLY_OTHERS | (o->judged ? FSC_ONLY_WANTED : 0);
+	gpu->stacks = o->stacks;
+	gpu->python = o->python;
+	gpu->args = o->args;
+	gpu->sample = o->sample;
+	gpu->ring_bytes = RING;
+}
+
+static void choose(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
+{
+	struct gpuevent_snoop_bpf *k = s->skel;
+
+	s->multi = fsc_feature_uprobe_multi_quick(false);
+	bpf_program__set_autoload(s->multi ? k->progs.gpu_multi_entry : k->progs.gpu_entry, true);
+	bpf_program__set_autoload(s->multi ? k->progs.gpu_multi_exit : k->progs.gpu_exit, true);
+	bpf_program__set_expected_attach_type(k->progs.gpu_multi_entry,
+					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(k->progs.gpu_multi_exit,
+					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
+	bpf_map__set_max_entries(k->maps.counts, s->n_cpus * s->stride);
+	bpf_map__set_max_entries(k->maps.tasks, MOST_TASKS);
+	bpf_map__set_max_entries(k->maps.gpu_launches,
+				 o->stacks & FSC_GPU_STACKS_LAUNCHES ? RING_STACKS : RING);
+	bpf_map__set_max_entries(k->maps.gpu_events, RING);
+}
+
+static int on_record(void *arg, void *rec, size_t size)
+{
+	struct fsc_gpu_session *s = arg;
+	const struct fsc_gpu_rec *r = rec;
+
+	if (size < sizeof(*r) || r->call >= FSC_GPU_CALIBRATE)
+		return 0;
+	return s->fn(rec, size, s->arg);
+}
+
+static int open_rings(struct fsc_gpu_session *s, struct fsc_err *err)
+{
+	/* In this order: what was told before a launch that is read is read with it. */
+	s->rings = ring_buffer__new(bpf_map__fd(s->skel->maps.gpu_launches), on_record, s, NULL);
+	if (!s->rings ||
+	    ring_buffer__add(s->rings, bpf_map__fd(s->skel->maps.gpu_events), on_record, s))
+		return fsc_err_sys(err, errno, "cannot read a ring buffer");
+	return 0;
+}
+
+static int map_counts(struct fsc_gpu_session *s, struct fsc_err *err)
+{
+	s->counts_size = (size_t)s->n_cpus * s->stride * sizeof(*s->counts);
+	s->counts =
+	    mmap(NULL, s->counts_size, PROT_READ, MAP_SHARED, bpf_map__fd(s->skel->maps.counts), 0);
+	if (s->counts == MAP_FAILED) {
+		s->counts = NULL;
+		return fsc_err_sys(err, errno, "cannot map the counters");
+	}
+	return 0;
+}
+
+/* What measures the cost of a hit: a launch told at its entry, and a call told at its return. */
+static const struct fsc_gpu_call own_calls[] = {
+    {.op = FSC_GPU_LAUNCH, .flags = FSC_GPU_ENTRY, .n_args = 11},
+    {.op = FSC_GPU_SYNC,
+     .addr = FSC_GPU_NO_ARG,
+     .src = FSC_GPU_NO_ARG,
+     .size = FSC_GPU_NO_ARG,
+     .height = FSC_GPU_NO_ARG,
+     .dir = FSC_GPU_NO_ARG,
+     .n_args = 1},
+};
+
+static int fill_calls(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
+		      struct fsc_err *err)
+{
+	const struct fsc_gpu_names_at none = {-1, -1};
+	int map = bpf_map__fd(s->skel->maps.gpu_calls);
+
+	for (uint32_t i = 0; i < o->n_calls; i++)
+		if (bpf_map_update_elem(map, &i, &o->calls[i], BPF_ANY))
+			return fsc_err_sys(err, errno, "cannot tell the kernel of CUDA's calls");
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t key = FSC_GPU_CALIBRATE + i;
+
+		bpf_map_update_elem(map, &key, &own_calls[i], BPF_ANY);
+	}
+	for (uint32_t i = 0; i < FSC_GPU_FILES; i++)
+		bpf_map_update_elem(bpf_map__fd(s->skel->maps.gpu_names), &i, &none, BPF_ANY);
+	return 0;
+}
+
+static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
+		struct fsc_err *err)
+{
+	int rc;
+
+	s->skel = gpuevent_snoop_bpf__open();
+	if (!s->skel)
+		return fsc_err_sys(err, errno, "cannot open funcscope's BPF programs");
+	configure(s, o);
+	choose(s, o);
+	rc = gpuevent_snoop_bpf__load(s->skel);
+	if (rc == -EPERM || rc == -EACCES)
+		return fsc_privilege_err(err, -rc, "load the BPF programs of gpu");
+	if (rc)
+		return fsc_err_sys(err, -rc,
+				   "the kernel does not take the BPF programs of gpu (-v says "
+				   "more)");
+	rc = fill_calls(s, o, err);
+	if (!rc)
+		rc = map_counts(s, err);
+	return rc ? rc : open_rings(s, err);
+}
+
+int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu_session **ret,
+			 struct fsc_err *err)
+{
+	FSC_AUTO(freep) struct fsc_gpu_session *s = NULL;
+	int rc = fsc_session_possible(err);
+
+	if (rc)
+		return rc;
+	if (opts->n_calls > FSC_GPU_CALIBRATE)
+		return fsc_err_set(err, E2BIG, "%zu CUDA calls are too many", opts->n_calls);
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return fsc_err_nomem(err);
+	s->links = FSC_VEC_INIT(struct fsc_gpu_link);
+	s->n_cpus = (uint32_t)libbpf_num_possible_cpus();
+	s->stride = 2 * FSC_GPU_CALLS;
+	fsc_session_log_libbpf();
+	rc = load(s, opts, err);
+	if (!rc)
+		*ret = fsc_take(&s);
+	return rc;
+}
+
+int fsc_gpu_prog(const struct fsc_gpu_session *s, bool ret)
+{
+	const struct gpuevent_snoop_bpf *k = s->skel;
+
+	if (s->multi)
+		return bpf_program__fd(ret ? k->progs.gpu_multi_exit : k->progs.gpu_multi_entry);
+	return bpf_program__fd(ret ? k->progs.gpu_exit : k->progs.gpu_entry);
+}
+
+/* ---- what is told to the programs ---- */
+
+int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
+			  const struct fsc_gpu_names_at *at, struct fsc_err *err)
+{
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.gpu_names), &file, at, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot say where a driver has its names");
+	return 0;
+}
+
+int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	uint8_t verdict = wanted ? FSC_WANTED : FSC_UNWANTED;
+
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tasks), &pid, &verdict, BPF_ANY) &&
+	    errno != E2BIG)
+		return fsc_err_sys(err, errno, "cannot say whether process %d counts", (int)pid);
+	return 0;
+}
+
+int fsc_gpu_session_python(struct fsc_gpu_session *s, pid_t pid, const struct fsc_python *py,
+			   struct fsc_err *err)
+{
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.gpu_pythons), &pid, py, BPF_ANY) &&
+	    errno != E2BIG)
+		return fsc_err_sys(err, errno, "cannot say that process %d is Python", (int)pid);
+	return 0;
+}
+
+void fsc_gpu_session_forget(struct fsc_gpu_session *s, pid_t pid)
+{
+	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.tasks), &pid);
+	bpf_map_delete_elem(bpf_map__fd(s->skel->maps.gpu_pythons), &pid);
+}
+
+/* ---- reading ---- */
+
+int fsc_gpu_session_fd(const struct fsc_gpu_session *s)
+{
+	return ring_buffer__epoll_fd(s->rings);
+}
+
+int fsc_gpu_session_drain(struct fsc_gpu_session *s,
+			  int (*fn)(const void *rec, size_t size, void *arg), void *arg,
+			  struct fsc_err *err)
+{
+	int n;
+
+	s->fn = fn;
+	s->arg = arg;
+	n = ring_buffer__consume(s->rings);
+	if (n == -ENOMEM)
+		return fsc_err_nomem(err);
+	return n < 0 ? fsc_err_sys(err, -n, "cannot read the records of CUDA calls") : 0;
+}
+
+static uint64_t sum(const struct fsc_gpu_session *s, uint32_t at)
+{
+	uint64_t n = 0;
+
+	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
+		n += __atomic_load_n(&s->counts[(size_t)cpu * s->stride + at], __ATOMIC_RELAXED);
+	return n;
+}
+
+uint64_t fsc_gpu_session_seen(const struct fsc_gpu_session *s, uint32_t call)
+{
+	return sum(s, call);
+}
+
+uint64_t fsc_gpu_session_hits(const struct fsc_gpu_session *s, uint32_t call)
+{
+	return sum(s, FSC_GPU_CALLS + call);
+}
+
+uint64_t fsc_gpu_session_loss(const struct fsc_gpu_session *s, enum fsc_loss which)
+{
+	uint32_t key = which;
+	uint64_t n = 0;
+
+	bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.losses), &key, &n);
+	return n;
+}
+
+uint64_t fsc_gpu_session_missed(const struct fsc_gpu_session *s)
+{
+	return fsc_sys_prog_missed(fsc_gpu_prog(s, false)) +
+	       fsc_sys_prog_missed(fsc_gpu_prog(s, true));
+}
+
+const char *fsc_gpu_session_rung(const struct fsc_gpu_session *s)
+{
+	return fsc_rung_names[s->multi ? FSC_RUNG_UPROBE_MULTI : FSC_RUNG_UPROBE];
+}

@@ -1,0 +1,432 @@
+/* From files to probes on the CUDA calls in them. */
+#include "gpu/hooks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "gpu/calls.h"
+#include "gpu/trial.h"
+#include "probe/uprobe.h"
+#include "sym/elf.h"
+#include "sym/libs.h"
+
+struct file {
+	char *path, *note;
+	uint32_t layer;
+	size_t hooked, refused;
+	bool driver, unnamed;
+};
+
+struct fsc_gpu_hooks {
+	struct fsc_gpu_session *session;
+	struct fsc_gpu_hooks_opts opts;
+	struct fsc_map looked;	 /* device and inode */
+	struct fsc_vec files;	 /* struct file; its number is that of names */
+	struct fsc_vec coverage; /* struct fsc_gpu_coverage_row */
+	struct fsc_vec refused;	 /* struct fsc_refusal, strings ours */
+	bool driver;		 /* one is hooked */
+	size_t places;
+};
+
+int fsc_gpu_hooks_new(struct fsc_gpu_session *session, const struct fsc_gpu_hooks_opts *opts,
+		      struct fsc_gpu_hooks **ret, struct fsc_err *err)
+{
+	struct fsc_gpu_hooks *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return fsc_err_nomem(err);
+	h->session = session;
+	h->opts = *opts;
+	h->files = FSC_VEC_INIT(struct file);
+	h->coverage = FSC_VEC_INIT(struct fsc_gpu_coverage_row);
+	h->refused = FSC_VEC_INIT(struct fsc_refusal);
+	*ret = h;
+	return 0;
+}
+
+void fsc_gpu_hooks_free(struct fsc_gpu_hooks *h)
+{
+	if (!h)
+		return;
+	for (size_t i = 0; i < h->files.n; i++) {
+		free(FSC_AT(struct file, &h->files, i)->path);
+		free(FSC_AT(struct file, &h->files, i)->note);
+	}
+	for (size_t i = 0; i < h->refused.n; i++) {
+		free((char *)FSC_AT(struct fsc_refusal, &h->refused, i)->function);
+		free((char *)FSC_AT(struct fsc_refusal, &h->refused, i)->why);
+	}
+	fsc_vec_release(&h->files);
+	fsc_vec_release(&h->coverage);
+	fsc_vec_release(&h->refused);
+	fsc_map_release(&h->looked);
+	free(h);
+}
+
+/* ---- which rows ---- */
+
+static bool is_hooked(const struct fsc_gpu_hooks *h, const struct fsc_gpu_row *row)
+{
+	switch (row->when) {
+	case FSC_GPU_LAUNCHES:
+		return h->opts.launch_errors || !h->driver;
+	case FSC_GPU_WITHOUT:
+		return !h->driver;
+	case FSC_GPU_SEVERAL:
+		return h->opts.several_devices;
+	case FSC_GPU_LIBRARIES:
+		return !h->opts.no_libraries;
+	case FSC_GPU_TENSORS:
+		return h->opts.tensors;
+	default:
+		return true;
+	}
+}
+
+/* Names to look for, and of which row each is. */
+struct search {
+	struct fsc_vec wanted; /* struct fsc_wanted */
+	struct fsc_vec rows;   /* uint32_t */
+	struct fsc_vec names;  /* char * */
+};
+
+static int want(struct search *s, uint32_t row, const char *suffix, struct fsc_err *err)
+{
+	struct fsc_wanted *w = fsc_vec_push(&s->wanted);
+	uint32_t *of = fsc_vec_push(&s->rows);
+	char **name = fsc_vec_push(&s->names);
+
+	if (!w || !of || !name || asprintf(name, "%s%s", fsc_gpu_rows[row].symbol, suffix) < 0)
+		return fsc_err_nomem(err);
+	w->function = *name;
+	*of = row;
+	return 0;
+}
+
+static int want_all(const struct fsc_gpu_hooks *h, const char *base, struct search *s,
+		    struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 1; !rc && i < fsc_gpu_n_rows; i++) {
+		const struct fsc_gpu_row *row = &fsc_gpu_rows[i];
+
+		if (!is_hooked(h, row) || !fsc_gpu_row_in(row, base))
+			continue;
+		rc = want(s, i, "", err);
+		/* Of streams of each thread: per-thread default streams. */
+		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
+			rc = want(s, i, "_ptsz", err);
+		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
+			rc = want(s, i, "_ptds", err);
+	}
+	return rc;
+}
+
+static void search_release(struct search *s)
+{
+	for (size_t i = 0; i < s->names.n; i++)
+		free(*FSC_AT(char *, &s->names, i));
+	fsc_vec_release(&s->wanted);
+	fsc_vec_release(&s->rows);
+	fsc_vec_release(&s->names);
+}
+
+/* ---- probes ---- */
+
+static int refuse(struct fsc_gpu_hooks *h, const char *function, const char *why,
+		  struct fsc_err *err)
+{
+	struct fsc_refusal *r = fsc_vec_push(&h->refused);
+
+	if (!r)
+		return fsc_err_nomem(err);
+	r->function = strdup(function);
+	r->why = strdup(why);
+	return r->function && r->why ? 0 : fsc_err_nomem(err);
+}
+
+static bool has_return(const struct fsc_gpu_hooks *h, const struct fsc_gpu_call *c)
+{
+	bool launch = c->op >= FSC_GPU_LAUNCH && c->op <= FSC_GPU_GRAPH;
+
+	return !(c->flags & FSC_GPU_ENTRY) || (launch && h->opts.launch_errors);
+}
+
+static int attach(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_targets *t,
+		  const struct search *s, struct fsc_err *err)
+{
+	struct file *f = FSC_AT(struct file, &h->files, number);
+	size_t n = fsc_targets_count(t), used = 0;
+	FSC_AUTO(fsc_freep) struct fsc_gpu_place *places = calloc(n + 1, sizeof(*places));
+	int rc;
+
+	if (!places)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		const struct fsc_target *at = fsc_targets_at(t, i);
+		uint32_t probe = fsc_targets_row(t, at->row)->probe;
+		uint32_t row = probe < s->rows.n ? *FSC_AT(uint32_t, &s->rows, probe) : 0;
+
+		if (at->refused)
+			continue;
+		places[used++] =
+		    (struct fsc_gpu_place){.offset = at->body,
+					   .call = row,
+					   .tag = fsc_gpu_rows[row].when,
+					   .ret = has_return(h, &fsc_gpu_rows[row].call)};
+	}
+	rc = fsc_gpu_session_attach(h->session, FSC_AT(struct fsc_target_file, &t->files, 0)->path,
+				    number, places, used, err);
+	for (size_t i = 0; !rc && i < used; i++) {
+		f->hooked += !places[i].refused;
+		f->refused += !!places[i].refused;
+		if (places[i].refused)
+			rc = refuse(h, fsc_gpu_call_name(places[i].call),
+				    fsc_err_text(places[i].refused), err);
+	}
+	for (size_t i = 0; !rc && i < t->skipped.n; i++) {
+		const struct fsc_skipped *x = FSC_AT(struct fsc_skipped, &t->skipped, i);
+
+		f->refused++;
+		rc = refuse(h, x->name, x->why, err);
+	}
+	h->places += f->hooked;
+	return rc;
+}
+
+/* ---- names ---- */
+
+static int set_names(struct fsc_gpu_hooks *h, uint32_t file, int offset, struct fsc_err *err)
+{
+	const struct fsc_gpu_names_at at = {.function = offset, .kernel = offset};
+
+	return fsc_gpu_session_names(h->session, file, &at, err);
+}
+
+static int try_names(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_libs_file *lib,
+		     struct fsc_err *err)
+{
+	struct fsc_gpu_names names = {.function_offset = -1, .why = "--no-trial"};
+	struct file *f = FSC_AT(struct file, &h->files, number);
+	int rc = h->opts.no_trial ? 0 : fsc_gpu_trial(lib->path, lib->root, &names, err);
+
+	if (rc)
+		return rc;
+	if (names.function_offset >= 0) {
+		if (asprintf(&f->note, "kernel names at +%d of a function, found by %s",
+			     names.function_offset,
+			     names.from_cache ? "an earlier trial" : "a trial") < 0)
+			return fsc_err_nomem(err);
+		return set_names(h, number, names.function_offset, err);
+	}
+	f->unnamed = true;
+	if (asprintf(&f->note, "kernel names only of functions looked up from now on (%s)",
+		     names.why) < 0)
+		return fsc_err_nomem(err);
+	return 0;
+}
+
+bool fsc_gpu_hooks_unnamed(const struct fsc_gpu_hooks *h, uint32_t *ret_file)
+{
+	for (size_t i = 0; i < h->files.n; i++) {
+		if (!FSC_AT(struct file, &h->files, i)->unnamed)
+			continue;
+		*ret_file = (uint32_t)i;
+		return true;
+	}
+	return false;
+}
+
+int fsc_gpu_hooks_named(struct fsc_gpu_hooks *h, uint32_t file, int offset, struct fsc_err *err)
+{
+	struct file *f = FSC_AT(struct file, &h->files, file);
+
+	f->unnamed = false;
+	free(f->note);
+	if (asprintf(&f->note,
+		     "kernel names at +%d of a function, found in the program's own calls",
+		     offset) < 0) {
+		f->note = NULL;
+		return fsc_err_nomem(err);
+	}
+	return set_names(h, file, offset, err);
+}
+
+/* ---- files ---- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* A program with kernels in it may have the runtime in it, too. */
+static bool is_program(pid_t pid, const char *path, const struct fsc_libs_file *file)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	char link[32], exe[PATH_MAX];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+	n = pid ? readlink(link, exe, sizeof(exe) - 1) : -1;
+	if (n > 0)
+		exe[n] = '\0';
+	if (pid && (n <= 0 || strcmp(exe, path)))
+		return false;
+	return !fsc_elf_open(file->path, file->root, &e, NULL) &&
+	       fsc_elf_has_section(e, ".nv_fatbin");
+}
+
+static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32_t layer,
+		struct fsc_err *err)
+{
+	struct search s = {.wanted = FSC_VEC_INIT(struct fsc_wanted),
+			   .rows = FSC_VEC_INIT(uint32_t),
+			   .names = FSC_VEC_INIT(char *)};
+	const struct fsc_scope scope = {.pairs = true, .returns = FSC_RETURNS_TRAMPOLINE};
+	uint32_t number = (uint32_t)h->files.n;
+	struct fsc_err why = {0};
+	struct fsc_targets t;
+	struct file *f;
+	int rc;
+
+	if (number >= FSC_GPU_FILES)
+		return 0;
+	fsc_targets_init(&t);
+	rc = want_all(h, base_name(lib->name), &s, err);
+	if (!rc && fsc_uprobe_search(lib, s.wanted.data, s.wanted.n, &scope, &t, &why)) {
+		fsc_log(FSC_LOG_WARN, "%s", why.msg);
+		goto out;
+	}
+	if (rc || !fsc_targets_count(&t))
+		goto out;
+	f = fsc_vec_push(&h->files);
+	if (f)
+		*f = (struct file){.path = strdup(lib->name), .layer = layer};
+	rc = f && f->path ? 0 : fsc_err_nomem(err);
+	if (!rc && layer == FSC_GPU_DRIVER)
+		rc = try_names(h, number, lib, err);
+	if (!rc)
+		rc = attach(h, number, &t, &s, err);
+	if (!rc && layer == FSC_GPU_DRIVER && !h->driver) {
+		h->driver = true;
+		fsc_gpu_session_drop(h->session, FSC_GPU_WITHOUT);
+		if (!h->opts.launch_errors)
+			fsc_gpu_session_drop(h->session, FSC_GPU_LAUNCHES);
+	}
+out:
+	fsc_targets_release(&t);
+	search_release(&s);
+	return rc;
+}
+
+static int look(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
+		const struct fsc_libs_file *lib, struct fsc_err *err)
+{
+	int layer = fsc_gpu_layer_of(base_name(path));
+	struct stat st;
+	bool fresh;
+	struct {
+		uint64_t dev, ino;
+	} key;
+
+	if (stat(lib->path, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	if (layer < 0 && is_program(pid, path, lib))
+		layer = FSC_GPU_RUNTIME;
+	if (layer < 0)
+		return 0;
+	key.dev = st.st_dev;
+	key.ino = st.st_ino;
+	if (!fsc_map_put(&h->looked, &key, sizeof(key), &fresh))
+		return fsc_err_nomem(err);
+	return fresh ? hook(h, lib, (uint32_t)layer, err) : 0;
+}
+
+bool fsc_gpu_hooks_is_driver(const char *path)
+{
+	return fsc_gpu_layer_of(base_name(path)) == FSC_GPU_DRIVER;
+}
+
+/* As the process sees it; where the process is gone, as we do. */
+int fsc_gpu_hooks_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path, struct fsc_err *err)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct fsc_libs_scope scope = {.pid = pid};
+	int rc = 0;
+
+	if (!strchr(path, '/'))
+		return 0;
+	if (pid && fsc_libs_find(path, &scope, &files, NULL))
+		fsc_libs_release(&files);
+	if (!files.n && fsc_libs_find(path, &(struct fsc_libs_scope){0}, &files, NULL))
+		files.n = 0;
+	if (files.n)
+		rc = look(h, pid, path, FSC_AT(struct fsc_libs_file, &files, 0), err);
+	fsc_libs_release(&files);
+	return rc;
+}
+
+int fsc_gpu_hooks_known(struct fsc_gpu_hooks *h, const char *program, struct fsc_err *err)
+{
+	const struct fsc_libs_scope scope = {.command = program};
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	int rc = 0;
+
+	/* A script's own interpreter finds what a shell would. */
+	if (fsc_libs_find("libcuda.so.1", &scope, &files, NULL) && program)
+		fsc_libs_find("libcuda.so.1", &(struct fsc_libs_scope){.command = "/bin/sh"},
+			      &files, NULL);
+	if (program)
+		rc = fsc_libs_needed(program, &files, err);
+	for (size_t i = 0; !rc && i < files.n; i++) {
+		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
+
+		rc = look(h, 0, f->name, f, err);
+	}
+	fsc_libs_release(&files);
+	return rc;
+}
+
+const struct fsc_gpu_coverage_row *fsc_gpu_hooks_coverage(const struct fsc_gpu_hooks *h,
+							  size_t *ret_n)
+{
+	struct fsc_vec *v = (struct fsc_vec *)&h->coverage;
+
+	v->n = 0;
+	for (size_t i = 0; i < h->files.n; i++) {
+		const struct file *f = FSC_AT(struct file, &h->files, i);
+		struct fsc_gpu_coverage_row *row = fsc_vec_push(v);
+
+		if (!row)
+			break;
+		*row = (struct fsc_gpu_coverage_row){.file = f->path,
+						     .layer = f->layer,
+						     .hooked = f->hooked,
+						     .refused = f->refused,
+						     .note = f->note};
+	}
+	*ret_n = v->n;
+	return v->data;
+}
+
+size_t fsc_gpu_hooks_places(const struct fsc_gpu_hooks *h)
+{
+	return h->places;
+}
+
+const struct fsc_vec *fsc_gpu_hooks_refused(const struct fsc_gpu_hooks *h)
+{
+	return &h->refused;
+}

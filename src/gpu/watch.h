@@ -1,0 +1,35 @@
+/* `gpu` carried out: processes are watched, their CUDA calls hooked, told and summed up, until
+ * somebody says stop. */
+#ifndef FSC_GPU_WATCH_H
+#define FSC_GPU_WATCH_H
+
+#include <signal.h>
+
+#include "gpu/hooks.h"
+#include "monitor/config.h"
+#include "sink/sink.h"
+
+/* How stacks become a flame graph. */
+enum fsc_gpu_weigh { FSC_GPU_WEIGH_NONE, FSC_GPU_WEIGH_LAUNCHES, FSC_GPU_WEIGH_BYTES };
+
+struct fsc_gpu_watch_opts {
+	struct fsc_snoop_targets targets; /* borrowed */
+	double duration_s, every_s;
+	uint32_t stacks; /* enum fsc_gpu_stacks_of */
+	uint32_t sample;
+	bool python, args;
+	struct fsc_gpu_hooks_opts hooks;
+	double leak_age_s;
+	unsigned top;
+	enum fsc_gpu_weigh weigh;
+	const char *listen;   /* for Prometheus; NULL: not asked for */
+	const sigset_t *mask; /* the command's signals */
+	const sigset_t *ends; /* signals that end it; blocked */
+	unsigned ready_fd;
+	struct fsc_sink *sink;
+};
+
+/* Blocks until the end; the last report and the books are written then. */
+int fsc_gpu_watch(const struct fsc_gpu_watch_opts *opts, struct fsc_err *err);
+
+#endif

@@ -1,0 +1,62 @@
+/* What the files of the loop share. */
+#ifndef FSC_GPU_WATCH_PRIV_H
+#define FSC_GPU_WATCH_PRIV_H
+
+#include "base/buf.h"
+#include "base/loop.h"
+#include "base/map.h"
+#include "engine/child.h"
+#include "gpu/books.h"
+#include "gpu/calls.h"
+#include "gpu/events.h"
+#include "gpu/flames.h"
+#include "gpu/page.h"
+#include "gpu/stacks.h"
+#include "gpu/watch.h"
+#include "monitor/processes.h"
+
+struct fsc_gpu_watching {
+	const struct fsc_gpu_watch_opts *opts;
+	struct fsc_loop loop;
+	struct fsc_gpu_session *session;
+	struct fsc_processes *processes;
+	struct fsc_namer *namer;
+	struct fsc_gpu_texts texts;
+	struct fsc_gpu_stacks *stacks;
+	struct fsc_gpu_books *books;
+	struct fsc_gpu_hooks *hooks;
+	struct fsc_gpu_events *events;
+	struct fsc_gpu_flames *flames; /* NULL: not asked for */
+	struct fsc_gpu_page *page;     /* likewise */
+	struct fsc_map older;	       /* processes that were found when we began */
+	struct fsc_child child;
+	bool child_ended;
+	int child_status;
+	uint64_t child_cpu;
+	uint64_t begun_ns, start_ns, end_ns, cpu_start, scan_ns, report_ns, cpu_ns;
+	uint64_t unwanted;   /* records of processes that turned out not to be meant */
+	struct fsc_buf held; /* records, each behind its size, of those that are not judged yet */
+	bool no_doubts;	     /* whoever is not judged is meant */
+	double entry_ns, both_ns;
+	bool cost_known;
+	struct fsc_gpu_call calls[FSC_GPU_CALLS];
+};
+
+/* watch_processes.c: whom the table of processes tells. */
+struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w);
+/* Facts of a process that has made its first call. */
+int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
+		       struct fsc_err *err);
+
+/* watch_records.c: takes in what the rings have, and tells of it. */
+int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err);
+int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err);
+
+/* watch_report.c */
+void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s);
+int fsc_gpu_tell_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *err);
+/* fsc_gpu_page_fn */
+int fsc_gpu_on_page(struct fsc_gpu_report *r, struct fsc_summary *books, void *arg,
+		    struct fsc_err *err);
+
+#endif

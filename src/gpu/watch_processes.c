@@ -1,0 +1,170 @@
+/* What `gpu` does with processes: their files are hooked, those that run Python are noted, what was
+ * known of them is forgotten when they end. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "gpu/watch_priv.h"
+
+/* 1 where the process runs Python whose lines can be told from now on; 0 where not, or not asked.
+ */
+static int note_python(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_python py;
+	int rc;
+
+	if (!w->opts->python)
+		return 0;
+	rc = fsc_gpu_stacks_python(w->stacks, pid, &py, err);
+	if (rc <= 0)
+		return rc;
+	rc = fsc_gpu_session_python(w->session, pid, &py, err);
+	return rc ? rc : 1;
+}
+
+/* What ran before we came may be gone when its first record is read: where its code lies must be
+ * known by then. */
+static int note_older(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
+{
+	int rc;
+
+	if (!fsc_map_put(&w->older, &pid, sizeof(pid), NULL))
+		return fsc_err_nomem(err);
+	rc = fsc_namer_met(w->namer, pid, err);
+	if (!rc)
+		rc = note_python(w, pid, err);
+	return rc < 0 ? rc : 0;
+}
+
+/* Whoever has mapped CUDA's libraries is about to call them: its first call shall have lines. */
+static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	size_t places = fsc_gpu_hooks_places(w->hooks);
+	int rc = fsc_gpu_hooks_file(w->hooks, pid, path, err);
+
+	if (rc || fsc_gpu_hooks_places(w->hooks) == places)
+		return rc;
+	if (w->start_ns && fsc_gpu_hooks_is_driver(path))
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "process %d had mapped %s before it was hooked: calls it made until now are "
+		    "missed",
+		    (int)pid, path);
+	rc = note_python(w, pid, err);
+	return rc < 0 ? rc : 0;
+}
+
+/* What is meant is looked at before it makes its first call, which may be the one that matters. */
+static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	int rc = fsc_gpu_session_judge(w->session, pid, wanted, err);
+
+	if (rc || !wanted)
+		return rc;
+	if (!w->start_ns && pid != w->child.pid)
+		return note_older(w, pid, err);
+	rc = note_python(w, pid, err);
+	return rc < 0 ? rc : 0;
+}
+
+static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	int rc = fsc_gpu_drain(w, err);
+
+	if (!rc)
+		rc = fsc_gpu_events_settle(w->events, (uint32_t)pid, err);
+	fsc_gpu_books_ended(w->books, (uint32_t)pid);
+	fsc_gpu_events_forget(w->events, (uint32_t)pid);
+	fsc_gpu_stacks_forget(w->stacks, pid);
+	fsc_gpu_session_forget(w->session, pid);
+	return rc;
+}
+
+/* What the program before has held is gone with it. */
+static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	int rc;
+
+	if (!fsc_gpu_books_knows(w->books, (uint32_t)pid))
+		return 0;
+	rc = fsc_gpu_drain(w, err);
+	if (!rc)
+		rc = fsc_gpu_events_settle(w->events, (uint32_t)pid, err);
+	fsc_gpu_books_ended(w->books, (uint32_t)pid);
+	fsc_gpu_events_forget(w->events, (uint32_t)pid);
+	fsc_gpu_stacks_forget(w->stacks, pid);
+	return rc;
+}
+
+struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w)
+{
+	return (struct fsc_processes_to){
+	    .arg = w, .file = on_file, .judged = on_judged, .gone = on_gone, .exec = on_exec};
+}
+
+/* The last number of "NSpid:" is the process's own. */
+static uint32_t inner_pid(uint32_t pid)
+{
+	char path[32], line[256];
+	FILE *f;
+	uint32_t inner = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		const char *tab = strrchr(line, '\t');
+
+		if (!strncmp(line, "NSpid:", 6) && tab)
+			inner = (uint32_t)strtoul(tab, NULL, 10);
+	}
+	if (f)
+		fclose(f);
+	return inner == pid ? 0 : inner;
+}
+
+/* Whether the process began before we did. */
+static bool is_older(const struct fsc_gpu_watching *w, uint32_t pid)
+{
+	char path[32], text[1024];
+	unsigned long long ticks = 0;
+	const char *at;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+	if (f)
+		fclose(f);
+	text[n] = '\0';
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1,
+			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
+			  "%*d %*d %llu",
+			  &ticks) != 1)
+		return fsc_map_get(&w->older, &(pid_t){(pid_t)pid}, sizeof(pid_t));
+	/* A tick began before what happened in it. */
+	return (ticks + 1) * 1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK) <
+	       w->begun_ns + fsc_clock_ns(CLOCK_BOOTTIME) - fsc_clock_mono();
+}
+
+int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
+		       struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	int rc = fsc_namer_met(w->namer, (pid_t)pid, err);
+
+	f->inner_pid = inner_pid(pid);
+	f->before = is_older(w, pid);
+	if (!rc)
+		rc = note_python(w, (pid_t)pid, err);
+	f->python = rc > 0;
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,336 @@
+/* A trace for ui.perfetto.dev and chrome://tracing, in the Trace Event Format: one JSON document
+ * that is written as things happen and closed with the books. What a thread calls is on its track,
+ * with its duration; what is given to a stream is on the stream's track when it was enqueued (when
+ * the GPU did it, nobody here knows); memory is a counter of its process. Viewers also take a
+ * document that was not closed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "base/map.h"
+#include "sink/gpu_text.h"
+#include "sink/sink.h"
+
+/* Streams get thread numbers that no thread has: the kernel's end below 2^22. */
+enum { FIRST_STREAM = 10000000 };
+
+enum about { A_PROCESS, A_THREAD, A_STREAM, A_DEVICE_MEMORY, A_HOST_MEMORY };
+
+/* What was said before, and what has to be remembered of it. */
+struct key {
+	uint32_t about, pid;
+	uint64_t id; /* thread or stream */
+};
+
+struct own {
+	struct fsc_map seen; /* struct key -> thread number of a stream, bytes of memory */
+	uint64_t streams;
+};
+
+static void release(struct fsc_sink *s)
+{
+	struct own *own = s->own;
+
+	fsc_map_release(&own->seen);
+	free(own);
+}
+
+/* NULL when memory is out, which the buffer then knows. */
+static uint64_t *recall(struct fsc_sink *s, struct key key, bool *ret_new, struct fsc_buf *b)
+{
+	struct own *own;
+	uint64_t *at;
+
+	if (!s->own)
+		s->own = calloc(1, sizeof(struct own));
+	own = s->own;
+	at = own ? fsc_map_put(&own->seen, &key, sizeof(key), ret_new) : NULL;
+	if (!at)
+		b->failed = true;
+	return at;
+}
+
+/* ---- parts of an event ---- */
+
+/* Microseconds, which have decimals here. */
+static void add_us(struct fsc_buf *b, const char *key, uint64_t ns)
+{
+	fsc_buf_printf(b, ",\"%s\":%llu.%03llu", key, (unsigned long long)(ns / 1000),
+		       (unsigned long long)(ns % 1000));
+}
+
+/* The comma before the next event, or the beginning of the document. */
+static void separate(struct fsc_sink *s, struct fsc_buf *b)
+{
+	fsc_buf_puts(b, s->begun ? ",\n" : "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+	s->begun = true;
+}
+
+static void begin_event(struct fsc_sink *s, const char *phase, const char *name, uint32_t pid,
+			uint64_t tid, struct fsc_buf *b)
+{
+	separate(s, b);
+	fsc_buf_printf(b, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%llu,\"name\":", phase, pid,
+		       (unsigned long long)tid);
+	fsc_fmt_json(b, name);
+}
+
+/* A name for a process or one of its tracks. */
+static void put_name(struct fsc_sink *s, const char *what, uint32_t pid, uint64_t tid,
+		     const char *name, struct fsc_buf *b)
+{
+	begin_event(s, "M", what, pid, tid, b);
+	fsc_buf_puts(b, ",\"args\":{\"name\":");
+	fsc_fmt_json(b, name);
+	fsc_buf_puts(b, "}}");
+}
+
+static void name_thread(struct fsc_sink *s, uint32_t pid, uint32_t tid, const char *comm,
+			struct fsc_buf *b)
+{
+	bool is_new = false;
+
+	if (!recall(s, (struct key){.about = A_PROCESS, .pid = pid}, &is_new, b))
+		return;
+	if (is_new)
+		put_name(s, "process_name", pid, pid, comm ? comm : "", b);
+	if (!recall(s, (struct key){.about = A_THREAD, .pid = pid, .id = tid}, &is_new, b))
+		return;
+	if (is_new)
+		put_name(s, "thread_name", pid, tid, comm ? comm : "", b);
+}
+
+/* The number of a stream's track; 0 when memory is out. */
+static uint64_t track_of(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	struct key key = {.about = A_STREAM, .pid = e->pid, .id = e->stream};
+	bool is_new = false;
+	uint64_t *at = recall(s, key, &is_new, b);
+	char name[64];
+
+	if (!at || !is_new)
+		return at ? *at : 0;
+	*at = FIRST_STREAM + ((struct own *)s->own)->streams++;
+	snprintf(name, sizeof(name), "stream 0x%llx (enqueued)", (unsigned long long)e->stream);
+	put_name(s, "thread_name", e->pid, *at, name, b);
+	return *at;
+}
+
+/* ---- what an event says of itself ---- */
+
+static void add_string(struct fsc_buf *b, const char *key, const char *value)
+{
+	if (!value)
+		return;
+	fsc_buf_printf(b, ",\"%s\":", key);
+	fsc_fmt_json(b, value);
+}
+
+static void add_number(struct fsc_buf *b, const char *key, uint64_t value)
+{
+	fsc_buf_printf(b, ",\"%s\":%llu", key, (unsigned long long)value);
+}
+
+static void add_launch(struct fsc_buf *b, const struct fsc_gpu_event *e)
+{
+	add_string(b, "kind", fsc_gpu_launch_names[e->launch]);
+	add_string(b, "kernel", e->kernel);
+	if (e->captured)
+		fsc_buf_puts(b, ",\"captured\":true");
+	if (e->launch == FSC_GPU_GRAPH_LAUNCH)
+		return;
+	fsc_buf_printf(b, ",\"grid\":\"%ux%ux%u\",\"block\":\"%ux%ux%u\"", e->grid[0], e->grid[1],
+		       e->grid[2], e->block[0], e->block[1], e->block[2]);
+	add_number(b, "shared", e->shared);
+}
+
+static void add_copy(struct fsc_buf *b, const struct fsc_gpu_event *e)
+{
+	add_number(b, "bytes", e->bytes);
+	add_string(b, "direction", fsc_gpu_dir_names[e->dir]);
+	if (e->host != FSC_GPU_HOST_NONE)
+		add_string(b, "host", fsc_gpu_host_names[e->host]);
+	add_string(b, "timing", fsc_gpu_timing_names[e->timing]);
+}
+
+/* With "api" first, so that what follows can begin with a comma. */
+static void add_args(struct fsc_buf *b, const struct fsc_gpu_event *e)
+{
+	fsc_buf_puts(b, ",\"args\":{\"api\":");
+	fsc_fmt_json(b, e->api ? e->api : "");
+	add_string(b, "via", e->via);
+	add_string(b, "library", e->library);
+	add_string(b, "owner", e->owner);
+	if (e->device >= 0)
+		add_number(b, "device", (uint64_t)e->device);
+	if (e->error) {
+		add_string(b, "error", e->error);
+		fsc_buf_printf(b, ",\"code\":%d", e->ret);
+	}
+	if (e->type == FSC_GPU_EV_LAUNCH)
+		add_launch(b, e);
+	else if (e->type == FSC_GPU_EV_COPY)
+		add_copy(b, e);
+	else if (e->bytes && (e->type != FSC_GPU_EV_FREE || e->known))
+		add_number(b, "bytes", e->bytes);
+	if (e->type == FSC_GPU_EV_ALLOC || e->type == FSC_GPU_EV_FREE)
+		add_string(b, "kind", fsc_gpu_mem_names[e->mem]);
+	add_string(b, "where", fsc_gpu_place(&e->stack));
+	fsc_buf_putc(b, '}');
+}
+
+/* ---- events ---- */
+
+static void put_call(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	const char *name = e->via ? e->via : e->api;
+
+	begin_event(s, "X", name ? name : "", e->pid, e->tid, b);
+	fsc_buf_printf(b, ",\"cat\":\"%s\"", e->error ? "error" : "cuda");
+	add_us(b, "ts", e->time_ns);
+	add_us(b, "dur", e->timed ? e->dur_ns : 0);
+	add_args(b, e);
+	fsc_buf_putc(b, '}');
+}
+
+static void put_error(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	begin_event(s, "i", e->error, e->pid, e->tid, b);
+	fsc_buf_puts(b, ",\"cat\":\"error\",\"s\":\"p\"");
+	add_us(b, "ts", e->time_ns + (e->timed ? e->dur_ns : 0));
+	add_args(b, e);
+	fsc_buf_putc(b, '}');
+}
+
+static const char *enqueued_name(const struct fsc_gpu_event *e)
+{
+	if (e->type == FSC_GPU_EV_COPY)
+		return fsc_gpu_dir_names[e->dir];
+	if (e->type == FSC_GPU_EV_MEMSET)
+		return "memset";
+	if (e->launch == FSC_GPU_GRAPH_LAUNCH)
+		return "graph";
+	return e->kernel ? e->kernel : "unknown kernel";
+}
+
+/* Without a duration: when the GPU begins and ends is not known, and slices of one track that
+ * overlap are not shown. */
+static void put_enqueued(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	uint64_t tid = track_of(s, e, b);
+
+	if (!tid)
+		return;
+	begin_event(s, "X", enqueued_name(e), e->pid, tid, b);
+	fsc_buf_puts(b, ",\"cat\":\"enqueued\"");
+	add_us(b, "ts", e->time_ns);
+	add_us(b, "dur", 0);
+	add_args(b, e);
+	fsc_buf_putc(b, '}');
+}
+
+/* How much of the process there is now. */
+static void put_memory(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	bool host = e->mem == FSC_GPU_MEM_PINNED || e->mem == FSC_GPU_MEM_REGISTERED;
+	struct key key = {.about = host ? A_HOST_MEMORY : A_DEVICE_MEMORY, .pid = e->pid};
+	uint64_t *live;
+
+	if (e->type == FSC_GPU_EV_FREE && !e->known)
+		return;
+	live = recall(s, key, NULL, b);
+	if (!live)
+		return;
+	if (e->type == FSC_GPU_EV_ALLOC)
+		*live += e->bytes;
+	else
+		*live -= e->bytes < *live ? e->bytes : *live;
+	begin_event(s, "C", host ? "pinned memory" : "GPU memory", e->pid, e->pid, b);
+	add_us(b, "ts", e->time_ns + (e->timed ? e->dur_ns : 0));
+	fsc_buf_printf(b, ",\"args\":{\"bytes\":%llu}}", (unsigned long long)*live);
+}
+
+static void put_tensor(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	begin_event(s, "C", "PyTorch memory", e->pid, e->pid, b);
+	add_us(b, "ts", e->time_ns);
+	fsc_buf_printf(b, ",\"args\":{\"allocated\":%llu,\"reserved\":%llu}}",
+		       (unsigned long long)e->allocated, (unsigned long long)e->reserved);
+}
+
+/* What is captured is made part of a graph, not given to a stream. */
+static bool is_enqueued(const struct fsc_gpu_event *e)
+{
+	return !e->captured && (e->type == FSC_GPU_EV_LAUNCH || e->type == FSC_GPU_EV_COPY ||
+				e->type == FSC_GPU_EV_MEMSET);
+}
+
+static void gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+{
+	name_thread(s, e->pid, e->tid, e->comm, b);
+	if (e->type != FSC_GPU_EV_TENSOR)
+		put_call(s, e, b);
+	if (e->error)
+		put_error(s, e, b);
+	else if (is_enqueued(e))
+		put_enqueued(s, e, b);
+	else if (e->type == FSC_GPU_EV_ALLOC || e->type == FSC_GPU_EV_FREE)
+		put_memory(s, e, b);
+	else if (e->type == FSC_GPU_EV_TENSOR)
+		put_tensor(s, e, b);
+}
+
+/* A call of `trace`: it is told when it returned, or where that is not watched, as an instant. */
+static void call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
+{
+	uint64_t took = c->has_duration ? c->duration_ns : 0;
+	struct fsc_buf message = {0};
+
+	name_thread(s, c->pid, c->tid, c->comm, b);
+	begin_event(s, c->has_duration ? "X" : "i", c->func->name, c->pid, c->tid, b);
+	fsc_buf_printf(b, ",\"cat\":\"%s\"", fsc_call_event_name(c->event));
+	add_us(b, "ts", c->time_ns > took ? c->time_ns - took : 0);
+	if (c->has_duration)
+		add_us(b, "dur", took);
+	else
+		fsc_buf_puts(b, ",\"s\":\"t\"");
+	fsc_buf_puts(b, ",\"args\":{\"binary\":");
+	fsc_fmt_json(b, c->func->binary);
+	if (c->format)
+		fsc_call_message(c, fsc_buf_puts, &message);
+	if (message.n)
+		add_string(b, "message", fsc_buf_str(&message));
+	if (c->has_ret && c->ret_text)
+		add_string(b, "ret", c->ret_text);
+	else if (c->has_ret && c->ret_as != FSC_RET_UNREADABLE)
+		fsc_buf_printf(b, ",\"ret\":%lld", (long long)c->ret);
+	fsc_buf_puts(b, "}}");
+	b->failed |= message.failed;
+	fsc_buf_release(&message);
+}
+
+static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	struct fsc_buf books = {0};
+
+	if (!s->begun)
+		fsc_buf_puts(b, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
+	s->begun = true;
+	fsc_sink_books(sum, &books);
+	fsc_buf_puts(b, "\n],\"otherData\":{\"books\":");
+	fsc_fmt_json(b, fsc_buf_str(&books));
+	fsc_buf_puts(b, "}}\n");
+	b->failed |= books.failed;
+	fsc_buf_release(&books);
+	fsc_sink_release(s);
+}
+
+const struct fsc_sink_ops fsc_sink_perfetto = {
+    .name = "perfetto",
+    .what = "a trace for ui.perfetto.dev",
+    .single = true,
+    .call = call,
+    .gpu_event = gpu_event,
+    .summary = summary,
+    .release = release,
+};
