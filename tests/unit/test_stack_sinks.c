@@ -521,7 +521,8 @@ static void formats_without_a_place(void **state)
 	begin(&w, &fsc_sink_flamegraph);
 	w.sink.intervals = true;
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), -EINVAL);
-	assert_string_equal(err.msg, "-f flamegraph has no place for intervals: it is one document");
+	assert_string_equal(err.msg,
+			    "-f flamegraph has no place for intervals: it is one document");
 	assert_string_equal(err.hint, "use one of: text, json, csv, folded");
 	w.sink.intervals = false;
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), 0);
