@@ -361,6 +361,12 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 
 		if (x->ended == 1)
 			x->ended = 2;
+		/* Its name, and its end, may not have been told yet: two readings from now they
+		 * have. */
+		if (gone && !x->judged && !x->ended && r->p->mmaps) {
+			x->ended = 1;
+			gone = false;
+		}
 
 		if (gone && !rc && !x->judged)
 			rc = judge(r, x, true, err);
