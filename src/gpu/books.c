@@ -299,8 +299,3 @@ int fsc_gpu_books_add(struct fsc_gpu_books *b, struct fsc_gpu_event *e, uint32_t
 		return 0;
 	}
 }
-
-uint64_t fsc_gpu_books_lost(const struct fsc_gpu_books *b)
-{
-	return b->lost;
-}

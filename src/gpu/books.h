@@ -43,8 +43,6 @@ int fsc_gpu_books_graph(struct fsc_gpu_books *b, uint32_t pid, uint32_t op, uint
 void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid);
 /* Looks which processes have ended: the kernel may not have told yet. */
 void fsc_gpu_books_look(struct fsc_gpu_books *b);
-/* Allocations that found no room to be remembered. */
-uint64_t fsc_gpu_books_lost(const struct fsc_gpu_books *b);
 
 struct fsc_gpu_report_opts {
 	double leak_age_s; /* what is held longer is a leak; 0: all that is held */

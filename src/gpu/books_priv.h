@@ -113,7 +113,7 @@ int fsc_gpu_hosts_pin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, uint
 void fsc_gpu_hosts_unpin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr);
 
 /* findings.c */
-int fsc_gpu_findings(struct fsc_gpu_books *b, double seconds, struct fsc_err *err);
+int fsc_gpu_findings(struct fsc_gpu_books *b, struct fsc_err *err);
 
 int fsc_gpu_range_compare(const void *a, const void *b);
 

@@ -97,11 +97,21 @@ static int find_retries(struct fsc_gpu_books *b, struct fsc_err *err)
 		   (unsigned long long)b->retries, b->retries == 1 ? "" : "s");
 }
 
-int fsc_gpu_findings(struct fsc_gpu_books *b, double seconds, struct fsc_err *err)
+static int find_forgotten(struct fsc_gpu_books *b, struct fsc_err *err)
+{
+	if (!b->lost)
+		return 0;
+	return say(
+	    b, err,
+	    "%llu allocations found no room to be remembered: what is live, and who leaks, is "
+	    "told without them",
+	    (unsigned long long)b->lost);
+}
+
+int fsc_gpu_findings(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	int rc = 0;
 
-	(void)seconds;
 	for (size_t i = 0; i < b->findings.n; i++)
 		free(*FSC_AT(char *, &b->findings, i));
 	b->findings.n = 0;
@@ -117,5 +127,7 @@ int fsc_gpu_findings(struct fsc_gpu_books *b, double seconds, struct fsc_err *er
 	}
 	if (!rc)
 		rc = find_pageable(b, err);
-	return rc ? rc : find_retries(b, err);
+	if (!rc)
+		rc = find_retries(b, err);
+	return rc ? rc : find_forgotten(b, err);
 }

@@ -11,7 +11,6 @@ struct holding {
 	uint64_t now_ns;
 	double age_s;
 	struct fsc_vec *ret;
-	struct fsc_vec stacks; /* uint32_t, beside ret */
 	struct fsc_map index;
 	bool failed;
 };

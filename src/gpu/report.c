@@ -258,7 +258,7 @@ int fsc_gpu_books_report(struct fsc_gpu_books *b, const struct fsc_gpu_report_op
 	if (!rc)
 		rc = fill_ooms(b, o->top, ret, err);
 	if (!rc)
-		rc = fsc_gpu_findings(b, ret->seconds, err);
+		rc = fsc_gpu_findings(b, err);
 	ret->findings = b->findings.data;
 	ret->n_findings = b->findings.n;
 	return rc;

@@ -72,9 +72,9 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	return rc < 0 ? rc : 0;
 }
 
-static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+/* A program is over: what it has told is taken in, and what was known of it is forgotten. */
+static int let_go(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 {
-	struct fsc_gpu_watching *w = arg;
 	int rc = fsc_gpu_drain(w, err);
 
 	if (!rc)
@@ -82,6 +82,14 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 	fsc_gpu_books_ended(w->books, (uint32_t)pid);
 	fsc_gpu_events_forget(w->events, (uint32_t)pid);
 	fsc_gpu_stacks_forget(w->stacks, pid);
+	return rc;
+}
+
+static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+	int rc = let_go(w, pid, err);
+
 	fsc_gpu_session_forget(w->session, pid);
 	return rc;
 }
@@ -90,17 +98,8 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
-	int rc;
 
-	if (!fsc_gpu_books_knows(w->books, (uint32_t)pid))
-		return 0;
-	rc = fsc_gpu_drain(w, err);
-	if (!rc)
-		rc = fsc_gpu_events_settle(w->events, (uint32_t)pid, err);
-	fsc_gpu_books_ended(w->books, (uint32_t)pid);
-	fsc_gpu_events_forget(w->events, (uint32_t)pid);
-	fsc_gpu_stacks_forget(w->stacks, pid);
-	return rc;
+	return fsc_gpu_books_knows(w->books, (uint32_t)pid) ? let_go(w, pid, err) : 0;
 }
 
 struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w)

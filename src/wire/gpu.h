@@ -67,11 +67,10 @@ enum fsc_gpu_launch_kind { FSC_GPU_KERNEL, FSC_GPU_COOPERATIVE, FSC_GPU_GRAPH_LA
 
 enum fsc_gpu_call_flags {
 	FSC_GPU_ASYNC = 1 << 0,
-	FSC_GPU_ADDR_IN = 1 << 1,   /* the address is the argument, not what it points to */
-	FSC_GPU_ENTRY = 1 << 2,	    /* the return is not probed: told at the entry */
-	FSC_GPU_ON_EVENT = 1 << 3,  /* a synchronisation with an event */
-	FSC_GPU_BY_VALUE = 1 << 4,  /* FSC_GPU_NAME: the handle is an argument */
-	FSC_GPU_RUNTIME_EX = 1 << 5 /* FSC_GPU_LAUNCH_EX: cudaLaunchConfig_t */
+	FSC_GPU_ADDR_IN = 1 << 1,  /* the address is the argument, not what it points to */
+	FSC_GPU_ENTRY = 1 << 2,	   /* the return is not probed: told at the entry */
+	FSC_GPU_ON_EVENT = 1 << 3, /* a synchronisation with an event */
+	FSC_GPU_BY_VALUE = 1 << 4, /* FSC_GPU_NAME: the handle is an argument */
 };
 
 #define FSC_GPU_NO_ARG 15 /* the call has no such argument */
