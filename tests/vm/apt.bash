@@ -6,6 +6,7 @@
 # shellcheck shell=bash
 
 APT_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+APT_SUITES=${APT_SUITES:-bookworm bookworm-backports}
 
 # Prints "URI SUITE" for every enabled binary source in deb822 files.
 apt_sources_deb822() {
@@ -77,7 +78,7 @@ apt_write_conf() {
 
 apt_write_sources() {
 	local mirror=$1 dir=$2 suite
-	for suite in bookworm bookworm-backports; do
+	for suite in $APT_SUITES; do
 		printf 'deb [signed-by=%s] %s %s main\n' "$APT_KEYRING" "$mirror" "$suite"
 	done >"$dir/sources.list"
 }
