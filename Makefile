@@ -43,7 +43,9 @@ include mk/cross.mk
 SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
 	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/gpu/*.c src/cmd/*.c)
 OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(O)/obj/gen/driver_trial.o
-SKEL := $(O)/gen/func_snoop.skel.h $(O)/gen/gpuevent_snoop.skel.h
+# What a command does with a hit is compiled for itself (src/engine/objects.c); counting gives the skeleton its name.
+MODES := time stack trace
+SKEL := $(O)/gen/func_snoop.skel.h $(MODES:%=$(O)/gen/func_snoop_%.skel.h) $(O)/gen/gpuevent_snoop.skel.h
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
 
@@ -109,9 +111,19 @@ $(O)/gen/flamegraph.inc: src/sink/flamegraph.js
 
 $(O)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
-$(O)/gen/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
+# Compiles BPF programs; bpftool leaves the debugging information out, but for BTF.
+BPF_CC = $(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc -Ibpf -c
+BPF_H := $(wildcard bpf/*.bpf.h src/wire/*.h)
+
+$(O)/gen/gpuevent_snoop.bpf.o: bpf/gpuevent_snoop.bpf.c $(BPF_H)
 	@mkdir -p $(@D)
-	$(CLANG) -O2 -g -Wall -Werror -target bpf -mcpu=v3 -D__TARGET_ARCH_$(BPF_ARCH) -I/usr/include/$(MULTIARCH) -Isrc -Ibpf -c -o $@ $<
+	$(BPF_CC) -o $@.full $<
+	$(BPFTOOL) gen object $@ $@.full
+
+$(O)/gen/func_snoop.bpf.o $(MODES:%=$(O)/gen/func_snoop_%.bpf.o): $(O)/gen/func_snoop%.bpf.o: bpf/func_snoop.bpf.c $(BPF_H)
+	@mkdir -p $(@D)
+	$(BPF_CC) -DFSC_MODE=FSC_MODE_$(shell echo $(or $(*:_%=%),count) | tr a-z A-Z) -o $@.full $<
+	$(BPFTOOL) gen object $@ $@.full
 
 $(O)/gen/%.skel.h: $(O)/gen/%.bpf.o
 	$(BPFTOOL) gen skeleton $< name $*_bpf >$@.tmp && mv $@.tmp $@

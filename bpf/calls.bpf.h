@@ -83,6 +83,13 @@ static __always_inline __u64 call_id(struct fsc_thread *t, const struct call *c)
 	return *(volatile __u64 *)&t->plain;
 }
 
+/* A number as memory has it. The verifier knows nothing of it, so that to it every round of a loop
+ * begins and ends in the same state, and what follows the loop is looked at once. */
+static __always_inline __u32 forget(const __u32 *n)
+{
+	return *(const volatile __u32 *)n;
+}
+
 /* Room for a call that begins. Calls deeper on the same stack are over: their returns were jumped
  * over or missed. So is one of the same function at the same place; one of another function there
  * may have ended in a jump to this one, and is kept as long as there is room: a loop that is left
@@ -91,20 +98,22 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 {
 	struct fsc_frame_open *f;
 	__u64 id = call_id(t, c);
-	__u32 depth = t->depth;
-	bool full = depth >= FSC_FRAMES;
+	__u32 depth;
+
+	t->full = t->depth / FSC_FRAMES;
 
 	for (int i = 0; i < FSC_FRAMES; i++) {
+		depth = forget(&t->depth);
 		if (!depth)
 			break;
 		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
 		if (f->id > id || !same_stack(f->id, id))
 			break;
-		if (f->id == id && f->row != c->row && !full)
+		if (f->id == id && f->row != c->row && !forget(&t->full))
 			break;
-		depth--;
+		t->depth = depth - 1;
 	}
-	t->depth = depth;
+	depth = forget(&t->depth);
 	if (depth >= FSC_FRAMES) {
 		lose(FSC_LOSS_TOO_DEEP);
 		return NULL;
@@ -183,7 +192,7 @@ static __always_inline struct fsc_frame_open *call_close(struct fsc_thread *t, c
 			break;
 		depth--;
 	}
-	if (f && cfg.mode == FSC_MODE_TRACE)
+	if (f && FSC_MODE == FSC_MODE_TRACE)
 		return call_raise(t, f, depth);
 	if (f)
 		t->depth = depth - 1;

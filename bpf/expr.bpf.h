@@ -302,8 +302,9 @@ static __always_inline int fsc_eval_step(struct fsc_eval *e, struct fsc_eval_mac
 
 /* Evaluates e->prog: FSC_EVAL_YES with values and unreadable filled in, or why not. A subprogram of
  * its own, so that its stack is not the caller's. Jumps only lead forward, so that no program runs
- * longer than it is. */
-static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e)
+ * longer than it is. most: operations of the longest program there is, a constant to the verifier,
+ * which walks through that many rounds and no more: it decides how long loading takes. */
+static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e, __u32 most)
 {
 	const struct fsc_trace_prog *prog = e->prog;
 	__u64 room[sizeof(struct fsc_eval_machine) / 8 + 1] = {};
@@ -311,7 +312,7 @@ static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e)
 
 	m->record = (__u64)e->ctx;
 #pragma clang loop unroll(disable)
-	for (int i = 0; i < FSC_TRACE_OPS; i++) {
+	for (__u32 i = 0; i < most && i < FSC_TRACE_OPS; i++) {
 		__u64 at = m->next++;
 		int verdict;
 

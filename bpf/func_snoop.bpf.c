@@ -1,6 +1,7 @@
 /* The programs that sit on functions. Entry points are one per program type and a few lines long;
  * all of them end in on_entry() or on_exit(). What is done with a hit is constant configuration, so
- * that the verifier removes the rest. */
+ * that the verifier removes the rest; the mode is constant for the compiler already (FSC_MODE), so
+ * that nobody who counts waits for the code of trace to be read. */
 #include "common.bpf.h"
 #include "count.bpf.h"
 #include "stack.bpf.h"
@@ -14,9 +15,9 @@ const volatile struct fsc_config cfg;
 /* A hit where nothing is paired: it counts, at entry or at return alike. */
 static __always_inline int on_hit(const struct call *c)
 {
-	if (cfg.mode == FSC_MODE_STACK)
+	if (FSC_MODE == FSC_MODE_STACK)
 		return stack_hit(c);
-	if (cfg.mode == FSC_MODE_TRACE)
+	if (FSC_MODE == FSC_MODE_TRACE)
 		return trace_hit(c);
 	if (!accepts(c->row))
 		return 0;
@@ -28,20 +29,20 @@ static __always_inline int on_hit(const struct call *c)
 
 static __always_inline int on_entry(const struct call *c)
 {
-	if (!cfg.pairs)
+	if (FSC_MODE == FSC_MODE_COUNT || !cfg.pairs)
 		return on_hit(c);
-	if (cfg.mode == FSC_MODE_TIME)
+	if (FSC_MODE == FSC_MODE_TIME)
 		return time_entry(c);
-	return cfg.mode == FSC_MODE_STACK ? stack_entry(c) : trace_entry(c);
+	return FSC_MODE == FSC_MODE_STACK ? stack_entry(c) : trace_entry(c);
 }
 
 static __always_inline int on_exit(const struct call *c)
 {
-	if (!cfg.pairs)
+	if (FSC_MODE == FSC_MODE_COUNT || !cfg.pairs)
 		return on_hit(c);
-	if (cfg.mode == FSC_MODE_TIME)
+	if (FSC_MODE == FSC_MODE_TIME)
 		return time_exit(c);
-	return cfg.mode == FSC_MODE_STACK ? stack_exit(c) : trace_exit(c);
+	return FSC_MODE == FSC_MODE_STACK ? stack_exit(c) : trace_exit(c);
 }
 
 /* ---- with registers: kprobes and uprobes of every sort ---- */
@@ -128,7 +129,7 @@ static __always_inline int on_session(struct pt_regs *ctx)
 	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(put_in)); /* FSC_ROW_MARK */
 	if (put_in != 1)
 		return 0;
-	if (cfg.keep == FSC_KEEP_COOKIE) {
+	if (FSC_MODE == FSC_MODE_TIME && cfg.keep == FSC_KEEP_COOKIE) {
 		cookie = (__u64 *)KERNEL_CALL("0x5eed5eed0badca02", ctx); /* FSC_COOKIE_MARK */
 		if (is_return)
 			return time_exit_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);

@@ -137,7 +137,7 @@ static __always_inline void send_values(const struct call *c, const struct fsc_e
 /* Whether the call is to be shown; a predicate that could not be read is a loss of a hit seen. */
 static __always_inline bool passes(__u32 row, struct fsc_eval *e)
 {
-	int verdict = fsc_eval_run(e);
+	int verdict = fsc_eval_run(e, cfg.most_ops);
 
 	if (verdict == FSC_EVAL_NO) {
 		lose(FSC_LOSS_FILTERED);

@@ -98,6 +98,17 @@ static bool hits_self(const struct fsc_targets *t)
 	return hits;
 }
 
+/* Of the longest expression. */
+static uint32_t most_ops(const struct fsc_session_opts *o, size_t n_rows)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; o->programs && i < n_rows; i++)
+		if (o->programs[i].n_ops > most)
+			most = o->programs[i].n_ops;
+	return most;
+}
+
 int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_session_opts *o = &s->opts;
@@ -109,7 +120,6 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	rc = fsc_session_follows(s) ? follow_or_warn(s, err) : 0;
 	if (rc)
 		return rc;
-	cfg->mode = o->mode;
 	cfg->pairs = s->pairs;
 	cfg->stacks = o->stacks;
 	cfg->copy_stacks = o->copy_stacks;
@@ -117,6 +127,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->n_strings = o->n_strings;
 	cfg->string_size = o->string_size;
 	cfg->ring_bytes = fsc_rings_bytes(s);
+	cfg->most_ops = most_ops(o, s->targets->rows.n);
 	/* The session cookie holds 8 bytes: the start, and nothing more. */
 	more =
 	    o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw || o->rules;

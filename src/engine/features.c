@@ -108,6 +108,14 @@ bool fsc_feature_uprobe_multi_quick(bool by_pid)
 	       (!by_pid || fsc_sys_knows_uprobes_pid(prog));
 }
 
+bool fsc_feature_uprobe_session_quick(void)
+{
+	FSC_AUTO(fsc_closep)
+	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
+
+	return prog >= 0 && fsc_sys_knows_uprobe_session(prog);
+}
+
 static int try_uprobe_multi_pid(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)

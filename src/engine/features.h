@@ -42,6 +42,7 @@ int fsc_feature_try(enum fsc_feature f, const char **why);
 /* Whether many user functions can go into one link (by_pid: limited to a process), asked without
  * attaching: good for the way to a quick start. */
 bool fsc_feature_uprobe_multi_quick(bool by_pid);
+bool fsc_feature_uprobe_session_quick(void);
 
 static inline bool fsc_feature_works(enum fsc_feature f)
 {

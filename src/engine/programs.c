@@ -1,6 +1,7 @@
 /* Which programs and maps a session needs, how large, and loading them. What is not needed is not
  * even made: a quick start is worth more than a short list. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -61,13 +62,14 @@ static void want(struct bpf_program *p, bool wanted)
 
 /* ---- programs ---- */
 
-/* Without a session, as it may turn out: programs for both ends. */
+/* A session that is not loaded yet: its number is not known. */
+enum { SESSION_MEANT = INT_MAX };
+
+/* What a session serves needs no program for each end, which would take a tenth of a second to
+ * check. Where it turns out not to load, everything is done again without one. */
 static int choose_user(struct fsc_session *s, struct fsc_err *err)
 {
-	bool by_pid = s->opts.n_pids && !s->opts.follow;
-	bool entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
-	bool leave =
-	    any_end(s, FSC_SITE_USER, FSC_END_RETURN) || any_end(s, FSC_SITE_USER, FSC_END_INSNS);
+	bool by_pid = s->opts.n_pids && !s->opts.follow, entry, leave;
 
 	s->user_multi = s->opts.via != FSC_VIA_SINGLE && fsc_feature_uprobe_multi_quick(by_pid);
 	if (!s->user_multi && s->opts.via == FSC_VIA_MULTI)
@@ -75,12 +77,17 @@ static int choose_user(struct fsc_session *s, struct fsc_err *err)
 				   "this kernel cannot link many uprobes at once%s; leave "
 				   "--via out, or see: funcscope doctor",
 				   by_pid ? " for one process" : "");
+	if (s->pairs && s->user_multi && s->opts.via == FSC_VIA_BEST && !s->no_session &&
+	    fsc_feature_uprobe_session_quick())
+		s->user_session = SESSION_MEANT;
+	entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
+	leave =
+	    any_end(s, FSC_SITE_USER, FSC_END_RETURN) || any_end(s, FSC_SITE_USER, FSC_END_INSNS);
 	want(s->skel->progs.uprobe_multi_entry, entry && s->user_multi);
 	want(s->skel->progs.uprobe_multi_exit, leave && s->user_multi);
 	want(s->skel->progs.generic_entry, entry && !s->user_multi);
 	want(s->skel->progs.generic_exit, leave && !s->user_multi);
-	want(s->skel->progs.uprobe_session,
-	     s->pairs && s->user_multi && s->opts.via == FSC_VIA_BEST);
+	want(s->skel->progs.uprobe_session, s->user_session == SESSION_MEANT);
 	s->fast = s->opts.fast_uprobes ||
 		  (any_nop(s->targets) && fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK));
 	return 0;
@@ -262,18 +269,23 @@ static int fill_programs(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-/* The programs for both ends; where the kernel does not take one, two are used instead. */
-static void load_sessions(struct fsc_session *s)
+/* The programs for both ends; where the kernel does not take one, two are used instead: -EAGAIN
+ * where these have to be loaded first. */
+static int load_sessions(struct fsc_session *s)
 {
-	if (bpf_program__autoload(s->skel->progs.uprobe_session))
-		s->user_session =
-		    fsc_own_session(s, s->skel->progs.uprobe_session, FSC_ATTACH_UPROBE_SESSION);
 	if (bpf_program__autoload(s->skel->progs.kprobe_session) &&
 	    fsc_feature_works(FSC_FEATURE_KPROBE_SESSION))
 		s->kernel_session =
 		    fsc_own_session(s, s->skel->progs.kprobe_session, FSC_ATTACH_KPROBE_SESSION);
-	if (s->user_session < 0 && s->user_session != -1)
-		fsc_log(FSC_LOG_DEBUG, "no uprobe session: %s", strerror(-s->user_session));
+	if (s->user_session != SESSION_MEANT)
+		return 0;
+	s->user_session =
+	    fsc_own_session(s, s->skel->progs.uprobe_session, FSC_ATTACH_UPROBE_SESSION);
+	if (s->user_session >= 0)
+		return 0;
+	fsc_log(FSC_LOG_DEBUG, "no uprobe session: %s", strerror(-s->user_session));
+	s->no_session = true;
+	return -EAGAIN;
 }
 
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
@@ -286,7 +298,9 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
 		return fsc_err_sys(err, -rc, "the kernel does not take funcscope's BPF programs");
-	load_sessions(s);
+	rc = load_sessions(s);
+	if (rc)
+		return rc;
 	rc = map_results(s, err);
 	if (!rc)
 		rc = fill_tasks(s, err);

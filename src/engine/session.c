@@ -62,7 +62,7 @@ static int load_skeleton(struct fsc_session *s, struct fsc_err *err)
 	int rc;
 
 	func_snoop_bpf__destroy(s->skel);
-	s->skel = func_snoop_bpf__open();
+	s->skel = fsc_objects_open(s->opts.mode);
 	if (!s->skel)
 		return fsc_err_sys(err, errno, "cannot open funcscope's BPF programs");
 	rc = fsc_configure(s, err);
@@ -91,6 +91,8 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 		return rc;
 	raise_file_limit();
 	rc = load_skeleton(s, err);
+	if (rc == -EAGAIN)
+		rc = load_skeleton(s, err);
 	if (!rc || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
 		return rc;
 	fsc_log(FSC_LOG_DEBUG, "calls in progress go by thread number: %s", err->msg);

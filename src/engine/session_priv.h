@@ -16,6 +16,7 @@ struct fsc_session {
 	bool pairs;			  /* every place is probed at entry and return */
 	bool user_multi;		  /* user places go into multi links */
 	int user_session, kernel_session; /* programs for both ends, -1: none */
+	bool no_session;		  /* one was tried in vain for user places */
 	bool *unusable;			  /* per target: refused */
 	bool fast;			  /* 5-byte nops are probed as they are */
 	uint32_t n_cpus;
@@ -69,7 +70,10 @@ void fsc_configure_pidns(struct fsc_config *cfg);
 void fsc_session_log_libbpf(void);
 /* configure.c and programs.c: before and after loading. */
 int fsc_configure(struct fsc_session *s, struct fsc_err *err);
+/* The programs of a mode, not loaded yet; NULL with errno set. */
+struct func_snoop_bpf *fsc_objects_open(enum fsc_mode mode);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);
+/* -EAGAIN: to be opened, configured, chosen and loaded again, without a session. */
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
 
 /* Makes every slot that no function owns free for a key. */

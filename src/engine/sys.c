@@ -74,15 +74,25 @@ int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u)
 
 /* A kernel that knows the link says that "/" is not a file; one that does not, that the call is
  * invalid. */
-bool fsc_sys_knows_uprobes(int prog)
+static bool knows(int prog, int (*link)(int prog, const struct fsc_sys_uprobes *u))
 {
 	uint64_t offset = 0;
 	struct fsc_sys_uprobes u = {.path = "/", .offsets = &offset, .n = 1};
-	int rc = fsc_sys_link_uprobes(prog, &u);
+	int rc = link(prog, &u);
 
 	if (rc >= 0)
 		close(rc);
 	return rc == -EBADF;
+}
+
+bool fsc_sys_knows_uprobes(int prog)
+{
+	return knows(prog, fsc_sys_link_uprobes);
+}
+
+bool fsc_sys_knows_uprobe_session(int prog)
+{
+	return knows(prog, fsc_sys_link_uprobe_session);
 }
 
 /* A kernel that filters rightly refuses process -1 as invalid; one that does not, looks for it. */

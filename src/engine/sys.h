@@ -35,6 +35,8 @@ int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u);
  * attached: taking a probe off takes tens of milliseconds. prog: any that is loaded with that
  * attach type. */
 bool fsc_sys_knows_uprobes(int prog);
+/* prog: made for a session. */
+bool fsc_sys_knows_uprobe_session(int prog);
 bool fsc_sys_knows_uprobes_pid(int prog);
 /* One link on many kernel functions: by address, or by name where addrs is NULL. */
 struct fsc_sys_kprobes {

@@ -45,7 +45,6 @@ enum fsc_keep {
 enum fsc_stacks_of { FSC_STACKS_KERNEL = 1 << 0, FSC_STACKS_USER = 1 << 1 };
 
 struct fsc_config {
-	__u32 mode;	     /* enum fsc_mode */
 	__u32 keep;	     /* enum fsc_keep */
 	__u32 by;	     /* enum fsc_by; 0: by function alone */
 	__u32 only;	     /* enum fsc_only */
@@ -53,9 +52,12 @@ struct fsc_config {
 	__u32 calibrate_row; /* a row for our own hits alone */
 	__u32 tgid;
 	__u32 cgroup_level;
+	__u32 fork_child_offset; /* of child_pid in sched:sched_process_fork */
 	__u64 cgroup_id;
 	__u64 pidns_dev, pidns_ino; /* our own pid namespace; 0 in the initial one */
-	__u32 fork_child_offset;    /* of child_pid in sched:sched_process_fork */
+	/* bool: every row has a rule (struct fsc_rule), slots are given back, and a key without one
+	 * is measured with its function. */
+	__u32 rules;
 	__u32
 	    self_tgid; /* our own process: only its hits of calibrate_row count; 0: not looked at */
 	char comm[FSC_COMM_LEN];
@@ -69,12 +71,9 @@ struct fsc_config {
 	__u32 n_strings, string_size; /* of a record */
 	__u32 copy_stacks;	      /* bool: the user stack is sent with each hit */
 	__u32 ring_bytes;	      /* of each ring */
-	/* bool: every row has a rule (struct fsc_rule), slots are given back, and a key without one
-	 * is measured with its function. */
-	__u32 rules;
-	__u32 pad;
+	__u32 most_ops;		      /* of an expression */
 };
-_Static_assert(sizeof(struct fsc_config) == 144, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 136, "wire layout changed");
 
 /* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
 struct fsc_count_key {

@@ -77,7 +77,7 @@ struct fsc_thread {
 	__u64 overhead; /* ns that probes have cost it */
 	__u64 plain;	/* an address becomes a number by way of memory */
 	__u32 depth;
-	__u32 pad;
+	__u32 full; /* not 0: there was no room when the last call began */
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
 _Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 104, "wire layout changed");

@@ -37,7 +37,7 @@ static __always_inline int evaluate(struct fsc_eval *e)
 	e->prog = bpf_map_lookup_elem(&progs, &zero);
 	if (!e->prog)
 		return 0;
-	verdict = fsc_eval_run(e);
+	verdict = fsc_eval_run(e, FSC_TRACE_OPS);
 	if (verdict < 3)
 		__sync_fetch_and_add(&verdicts[verdict], 1);
 	if (verdict != FSC_EVAL_YES)

@@ -46,7 +46,7 @@ static struct fsc_eval evaluated(const struct fsc_trace_prog *prog, void *ctx, i
 			     .duration_ns = 1500,
 			     .args = EVAL_ARGS};
 
-	*verdict = fsc_eval_run(&e);
+	*verdict = fsc_eval_run(&e, FSC_TRACE_OPS);
 	return e;
 }
 
@@ -222,7 +222,7 @@ static struct fsc_eval with_arg1(const char *text, const void *arg1, int *verdic
 
 	if (compile(text, &typed, FSC_AT_ENTRY, prog, &err))
 		fail_msg("%s: %s", text, err.msg);
-	*verdict = fsc_eval_run(&e);
+	*verdict = fsc_eval_run(&e, FSC_TRACE_OPS);
 	return e;
 }
 

@@ -174,7 +174,7 @@ static void evaluated(void **state)
 	assert_int_equal(fsc_tracespec_compile(&s, &names, FSC_AT_ENTRY, &prog, &f, &err), 0);
 	assert_int_equal(prog.n_values, 6); /* all but the one that cannot be read */
 	assert_int_equal(prog.needs, FSC_NEED_REGS);
-	assert_int_equal(fsc_eval_run(&e), FSC_EVAL_YES);
+	assert_int_equal(fsc_eval_run(&e, FSC_TRACE_OPS), FSC_EVAL_YES);
 	assert_int_equal(e.unreadable, 0);
 	assert_int_equal((int64_t)e.values[0], -2);
 	assert_int_equal(e.values[1], 8);
