@@ -21,7 +21,7 @@ scopes_close() {
 	books_close
 }
 
-# bats test_tags=guest
+# bats test_tags=arch
 @test "a process's calls are counted exactly, and once more when there are more" {
 	start_scoped
 	ask go 100003
@@ -36,7 +36,7 @@ scopes_close() {
 	assert_eq kind scope "$(values kind function=named)"
 }
 
-# bats test_tags=guest
+# bats test_tags=arch
 @test "only what comes after the attach counts, unless --all" {
 	start_scoped
 	ask go 1000
@@ -97,7 +97,7 @@ scopes_close() {
 	assert_match "threads" "$(summary threads)" '^[1-8]$'
 }
 
-# bats test_tags=guest
+# bats test_tags=arch
 @test "known durations: every percentile is within the stated error" {
 	start_scoped
 	ask feed 200000
@@ -125,7 +125,7 @@ scopes_close() {
 	assert_calls numbered 10
 }
 
-# bats test_tags=guest
+# bats test_tags=arch
 @test "a command: from its first call to its last, its children, too" {
 	printf 'go 100\nfork 11\nthreads 2 50\n' >orders
 	status=0

@@ -172,13 +172,11 @@ pages() {
 @test "BCC's trace: kernel functions" { pages from-bcc.md trace kernel; }
 @test "bpftrace: listing" { pages from-bpftrace.md Listing user; }
 @test "bpftrace: counting, user functions and tracepoints" { pages from-bpftrace.md Counting user; }
-# bats test_tags=once
 @test "bpftrace: counting, kernel functions" { pages from-bpftrace.md Counting kernel; }
 @test "bpftrace: timing, user functions" { pages from-bpftrace.md Timing user; }
 # bats test_tags=once,deep
 @test "bpftrace: timing, kernel functions" { pages from-bpftrace.md Timing kernel; }
 @test "bpftrace: stacks, user functions and tracepoints" { pages from-bpftrace.md Stacks user; }
-# bats test_tags=once
 @test "bpftrace: stacks, kernel functions" { pages from-bpftrace.md Stacks kernel; }
 @test "bpftrace: printing, user functions, tracepoints, USDT" { pages from-bpftrace.md Printing user; }
 # bats test_tags=once,deep

@@ -655,6 +655,8 @@ python_script() {
 	fs_error 2 '-f csv has no place for what GPUs do' gpu -f csv
 	fs_error 2 '-i takes 0.1 seconds or more' gpu -i 0.01
 	fs_error 2 "--flames" gpu --flames nothing
+	fs_error 2 "--flames goes with -f folded" gpu --flames bytes
+	fs_error 2 "--sample goes with --stacks" gpu --sample 3
 	fs_error 2 "'nowhere' is not a port" gpu --listen nowhere -- true
 	fs_error 1 "cannot run '/nonexistent'" gpu -- /nonexistent
 }

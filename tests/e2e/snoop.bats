@@ -121,7 +121,7 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 	assert_eq "a child's calls" 250 "$(values count type=latency | sort -n | head -n 1)"
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "every library's functions and errors, a command that is linked with them" {
 	configure '"presets": ["cuda", "cublas", "cudnn", "nccl"], "custom_sym": {"vectorAdd": "vectorAdd"},' "$(cuda_libraries)"
 	snoop_run -- "$FIXTURES/cudaapp" all=13 cudaMalloc=5:2 cublasSgemm=3:13 cudnnCreate=2:1001 ncclAllReduce=6:3
@@ -155,7 +155,6 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 	assert_eq "functions with errors" 8 "$(rows type=errors | wc -l)"
 }
 
-# bats test_tags=once
 @test "40 functions, 16 threads, 8 processes: counts, percentiles and slow calls as planned" {
 	local i
 	not_in_guest
@@ -276,7 +275,7 @@ told() {
 
 # ---- processes and libraries that come and go ----
 
-# bats test_tags=guest,long
+# bats test_tags=guest
 @test "a process that starts later is picked up by its name, its end is noticed" {
 	cp "$FIXTURES/runner" target
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["targ?t"]}, "report": {"every": "0", "by_process": true}'
