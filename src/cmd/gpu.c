@@ -66,6 +66,14 @@ static uint32_t stacks_of(const struct gpu_opts *g)
 	       (g->stacks ? FSC_GPU_STACKS_COPIES | FSC_GPU_STACKS_LAUNCHES : 0);
 }
 
+/* A flame graph, or the lines one is made of. */
+static bool shows_flames(const struct fsc_output_opts *out)
+{
+	const struct fsc_sink_ops *ops = fsc_sinks[out->format];
+
+	return ops->stacks && !ops->profile;
+}
+
 static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 		 struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
 {
@@ -77,6 +85,10 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 	if (g->no_stacks && (g->stacks || g->python))
 		return fsc_err_usage(err, "--no-stacks and %s exclude each other",
 				     g->stacks ? "--stacks" : "--python");
+	if (g->flames >= 0 && !shows_flames(out))
+		return fsc_err_usage(err, "--flames goes with -f folded or -f flamegraph");
+	if (g->sample && !g->stacks && !shows_flames(out))
+		return fsc_err_usage(err, "--sample goes with --stacks, of which it takes fewer");
 	if (out->interval > 0 && out->interval < 0.1)
 		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	wo->leak_age_s = age_ns / 1e9;
@@ -100,8 +112,7 @@ static int watch(const struct gpu_opts *g, const struct fsc_gpu_watch_opts *plan
 {
 	struct fsc_gpu_watch_opts wo = *plan;
 	struct fsc_sink sink = {.intervals = out->interval > 0, .timestamps = out->timestamps};
-	const struct fsc_sink_ops *ops = fsc_sinks[out->format];
-	bool flames = ops->stacks && !ops->profile;
+	bool flames = shows_flames(out);
 	sigset_t signals, old;
 	int rc, closed;
 
@@ -197,7 +208,8 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct gpu_opts g = {.pids = FSC_VEC_INIT(const char *),
 			     .comms = FSC_VEC_INIT(const char *),
-			     .top = UINT_MAX};
+			     .top = UINT_MAX,
+			     .flames = -1};
 	struct fsc_gpu_watch_opts wo = {.targets = {.pids = FSC_VEC_INIT(pid_t),
 						    .names = FSC_VEC_INIT(char *),
 						    .cgroups = FSC_VEC_INIT(char *),
