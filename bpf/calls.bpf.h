@@ -42,6 +42,7 @@ struct call {
 	bool regs;     /* the context is pt_regs */
 	bool own;      /* the context is fentry's */
 	bool user;     /* the registers are the program's own */
+	bool session;  /* an entry that says so keeps its return away */
 };
 
 static __always_inline struct fsc_thread *thread_by_id(bool make)
@@ -93,7 +94,8 @@ static __always_inline __u32 forget(const __u32 *n)
 /* Room for a call that begins. Calls deeper on the same stack are over: their returns were jumped
  * over or missed. So is one of the same function at the same place; one of another function there
  * may have ended in a jump to this one, and is kept as long as there is room: a loop that is left
- * by longjmp() again and again must not fill it for good. The caller fills in the rest. */
+ * by longjmp() again and again must not fill it for good. NULL: none, which is the caller's loss.
+ * The caller fills in the rest. */
 static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, const struct call *c)
 {
 	struct fsc_frame_open *f;
@@ -114,10 +116,8 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 		t->depth = depth - 1;
 	}
 	depth = forget(&t->depth);
-	if (depth >= FSC_FRAMES) {
-		lose(FSC_LOSS_TOO_DEEP);
+	if (depth >= FSC_FRAMES)
 		return NULL;
-	}
 	f = &t->frames[depth & (FSC_FRAMES - 1)];
 	f->id = id;
 	f->row = c->row;

@@ -136,6 +136,7 @@ static __always_inline int on_session(struct pt_regs *ctx)
 		return time_entry_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
 	}
 	c = is_return ? exit_of(ctx) : entry_of(ctx);
+	c.session = true;
 	return is_return ? on_exit(&c) : on_entry(&c);
 }
 

@@ -234,8 +234,10 @@ static __always_inline int stack_entry(const struct call *c)
 		return 1;
 	}
 	f = call_open(t, c);
-	if (!f)
+	if (!f) {
+		lose(FSC_LOSS_TOO_DEEP);
 		return 1;
+	}
 	f->args[0] = (__u32)key.kernel;
 	f->args[1] = (__u32)key.user;
 	f->args[2] = key.caller;

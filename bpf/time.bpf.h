@@ -342,8 +342,10 @@ static __always_inline int time_entry(const struct call *c)
 		return 1;
 	}
 	f = call_open(t, c);
-	if (!f)
+	if (!f) {
+		lose(FSC_LOSS_TOO_DEEP);
 		return 1;
+	}
 	f->off = off_so_far();
 	if (cfg.slow_ns || cfg.rules)
 		call_args(c, f->args);

@@ -177,25 +177,39 @@ static __always_inline bool waits(const struct fsc_trace_prog *prog)
 	return prog->needs & (FSC_NEED_RETVAL | FSC_NEED_DURATION);
 }
 
+/* A call that is not wanted is remembered, too, where nothing keeps its return away: it would seem
+ * to be one without an entry. */
 static __always_inline int trace_entry(const struct call *c)
 {
 	struct fsc_eval e = {.ctx = c->ctx};
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 	__u32 row = c->row;
+	__u64 wanted;
 
-	if (!accepts(row) || sampled_out(row))
+	if (!accepts(row))
 		return 1;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
 		return 1;
 	e.pid_tgid = pid_tgid();
 	call_args(c, e.args);
-	if (!waits(e.prog) && !passes(row, &e))
+	wanted = !sampled_out(row) && (waits(e.prog) || passes(row, &e));
+	if (!wanted && c->session)
 		return 1;
 	t = thread(true);
-	f = t ? call_open(t, c) : NULL;
-	if (!f)
+	if (!t)
+		return 1;
+	/* By way of memory: to the verifier the two are one state from here on. */
+	*(volatile __u64 *)&t->passing = wanted;
+	f = call_open(t, c);
+	if (!f) {
+		if (*(volatile __u64 *)&t->passing)
+			lose(FSC_LOSS_TOO_DEEP);
+		return 1;
+	}
+	f->sampled = *(volatile __u64 *)&t->passing;
+	if (!f->sampled)
 		return 1;
 #pragma unroll
 	for (int i = 0; i < FSC_TRACE_ARGS; i++)
@@ -222,6 +236,10 @@ static __always_inline int trace_exit(const struct call *c)
 	f = e.prog && me ? call_close(me, c) : NULL;
 	if (!f)
 		return 0;
+	if (!f->sampled) {
+		thread_rest(me);
+		return 0;
+	}
 	if (!waits(e.prog)) {
 		send_return(c, f, now - f->start, FSC_CALL_RETURN);
 	} else {

@@ -105,6 +105,10 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 		rc = retval(g);
 		break;
 	default:
+		if (g->at == FSC_AT_RETURN)
+			return fsc_err_usage(g->err,
+					     "arguments are not known any more when a function "
+					     "returns; leave r: out and use --ret");
 		rc = fsc_gen_emit(g, FSC_OP_ARG, 8, t->at, 0);
 	}
 	/* The upper half of a register that carries an int is anybody's. */

@@ -150,12 +150,21 @@ static int add_alias(const struct fsc_targets *t, struct fsc_target *at, const c
 int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char *kind,
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err)
 {
-	/* A kernel function whose address is hidden is told apart by its name's row. */
+	/* Two names of one place are one target, unless they are names of different things: a
+	 * function may begin with a USDT probe. A kernel function whose address is hidden is told
+	 * apart by its name's row. */
 	struct {
 		uint32_t site, ret, file, event;
-		uint64_t offset, addr, row, probe;
-	} key = {place->site,	place->ret,  place->file, (uint32_t)place->event_id,
-		 place->offset, place->addr, 0,		  t->apart ? t->probe : 0};
+		uint64_t offset, addr, row, probe, usdt;
+	} key = {place->site,
+		 place->ret,
+		 place->file,
+		 (uint32_t)place->event_id,
+		 place->offset,
+		 place->addr,
+		 0,
+		 t->apart ? t->probe : 0,
+		 !strcmp(kind, "usdt")};
 	struct fsc_target *at;
 	uint32_t row = 0;
 	uint64_t *index;

@@ -69,7 +69,7 @@ struct fsc_frame_open {
 	__u64 args[6];
 	__u64 ret; /* once it has returned */
 	__u32 row;
-	__u32 sampled; /* bool: its entry was sent */
+	__u32 sampled; /* bool: its entry was sent, or in a trace: its return is wanted */
 };
 
 /* The calls a thread is in, innermost last, and its sums. */
@@ -77,10 +77,11 @@ struct fsc_thread {
 	__u64 overhead; /* ns that probes have cost it */
 	__u64 plain;	/* an address becomes a number by way of memory */
 	__u32 depth;
-	__u32 full; /* not 0: there was no room when the last call began */
+	__u32 full;    /* not 0: there was no room when the last call began */
+	__u64 passing; /* of the call that begins: what its frame will say */
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
-_Static_assert(sizeof(struct fsc_thread) == 24 + FSC_FRAMES * 104, "wire layout changed");
+_Static_assert(sizeof(struct fsc_thread) == 32 + FSC_FRAMES * 104, "wire layout changed");
 
 /* Besides the row, what a cookie says of a return: bit 32, the probe sits on a return instruction
  * (or on a jump that ends the function), so that the stack is as it was at entry; bit 33, it may be

@@ -76,6 +76,24 @@ teardown() { e2e_teardown; }
 	assert_eq "returns of the outermost" 2 "$(rows type=call event=return | grep -vc '"depth"')"
 }
 
+# bats test_tags=once
+@test "--ret: what is filtered or sampled out leaves no return behind, on each rung" {
+	for via in $(ways); do
+		measure trace --via "$via" --ret "$FIXTURES/strings:say (arg2 == 1)" -- "$FIXTURES/strings" 10
+		assert_eq "shown by $via" 1 "$(rows type=call event=call | wc -l)"
+		assert_eq "filtered by $via" 9 "$(summary filtered)"
+		assert_eq "unmatched by $via" 0 "$(summary unmatched_returns)"
+		measure trace --via "$via" --ret --sample 5 "$FIXTURES/strings:say" -- "$FIXTURES/strings" 10
+		assert_eq "sampled by $via" 2 "$(rows type=call event=call | wc -l)"
+		assert_eq "unmatched of samples by $via" 0 "$(summary unmatched_returns)"
+	done
+	# Deeper than there is room: of the eight that are wanted, those count as lost that found none.
+	measure trace --via single --ret "$FIXTURES/recurse:dive (arg1 % 10 == 0)" -- "$FIXTURES/recurse" 70
+	assert_eq "seen" 8 "$(summary seen)"
+	assert_eq "kept" 7 "$(summary kept)"
+	assert_match "lost" "$(last_line)" '"too_deep":1,'
+}
+
 @test "--ret: durations agree with the fixture's own" {
 	fs_trace --ret "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 1000 10
 	sum=0

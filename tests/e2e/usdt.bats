@@ -20,6 +20,12 @@ teardown() { e2e_teardown; }
 	assert_eq places 2 "$(summary places)"
 }
 
+@test "a function that begins with a USDT probe has a row of its own" {
+	fs_json "u:$FIXTURES/usdt:plain" "$FIXTURES/usdt:hit_plain" -- "$FIXTURES/usdt" 7
+	assert_calls fix:plain 7
+	assert_calls hit_plain 7
+}
+
 # bats test_tags=guest
 @test "a semaphore is raised while counting" {
 	fs_json "u:$FIXTURES/usdt:guarded" -- "$FIXTURES/usdt" 103
