@@ -156,14 +156,8 @@ int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char 
 	struct {
 		uint32_t site, ret, file, event;
 		uint64_t offset, addr, row, probe, usdt;
-	} key = {place->site,
-		 place->ret,
-		 place->file,
-		 (uint32_t)place->event_id,
-		 place->offset,
-		 place->addr,
-		 0,
-		 t->apart ? t->probe : 0,
+	} key = {place->site,	       place->ret,  place->file, (uint32_t)place->event_id,
+		 place->offset,	       place->addr, 0,		 t->apart ? t->probe : 0,
 		 !strcmp(kind, "usdt")};
 	struct fsc_target *at;
 	uint32_t row = 0;
