@@ -121,7 +121,7 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 	assert_eq "a child's calls" 250 "$(values count type=latency | sort -n | head -n 1)"
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,deep
 @test "every library's functions and errors, a command that is linked with them" {
 	configure '"presets": ["cuda", "cublas", "cudnn", "nccl"], "custom_sym": {"vectorAdd": "vectorAdd"},' "$(cuda_libraries)"
 	snoop_run -- "$FIXTURES/cudaapp" all=13 cudaMalloc=5:2 cublasSgemm=3:13 cudnnCreate=2:1001 ncclAllReduce=6:3

@@ -39,7 +39,7 @@ teardown() { e2e_teardown; }
 	both_chains 7 4
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,deep
 @test "--dwarf: short stacks are copied to their end, pages that nobody touched are left out, what lies further is said" {
 	for n in 100 1500 4500 9000 12000; do
 		fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- env -i "$FIXTURES/chains-nofp" wide $n
