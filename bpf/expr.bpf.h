@@ -31,10 +31,9 @@ struct fsc_eval {
  * so the verifier knows nothing of what is in it: every round of the loop begins in the same state.
  */
 struct fsc_eval_machine {
-	__u64 next; /* operation */
-	__u64 sp;   /* of the stack: the first free place */
-	__u64 bad;  /* not 0: something could not be read or divided since the last result */
-	__u64 unreadable;
+	__u64 next;   /* operation */
+	__u64 sp;     /* of the stack: the first free place */
+	__u64 bad;    /* not 0: something could not be read or divided since the last result */
 	__u64 record; /* address of the context */
 	__u64 word;   /* what memory is read into */
 	__u64 stack[FSC_TRACE_DEPTH];
@@ -257,7 +256,7 @@ static __always_inline int fsc_eval_take(struct fsc_eval *e, struct fsc_eval_mac
 	if (op->code == FSC_OP_EMIT) {
 		if (arg < FSC_TRACE_VALUES)
 			e->values[arg] = x;
-		m->unreadable |= fsc_eval_truth(m->bad) << (arg & 63);
+		e->unreadable |= fsc_eval_truth(m->bad) << (arg & 63);
 		m->bad = 0;
 		return FSC_EVAL_YES;
 	}
@@ -310,6 +309,7 @@ static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e, __u32 most
 	__u64 room[sizeof(struct fsc_eval_machine) / 8 + 1] = {};
 	struct fsc_eval_machine *m = (void *)((char *)room + (prog->zero & 8));
 
+	e->unreadable = 0;
 	m->record = (__u64)e->ctx;
 #pragma clang loop unroll(disable)
 	for (__u32 i = 0; i < most && i < FSC_TRACE_OPS; i++) {
@@ -322,7 +322,6 @@ static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e, __u32 most
 		if (verdict != FSC_EVAL_YES)
 			return verdict;
 	}
-	e->unreadable = m->unreadable;
 	return FSC_EVAL_YES;
 }
 
