@@ -69,10 +69,10 @@ static __always_inline struct fsc_thread *thread(bool make)
 }
 
 /* Kernel stacks are 16 kB, aligned; an interrupt has one of its own. What lies on another stack is
- * neither deeper nor less deep. */
+ * neither deeper nor less deep; nor is the process's own stack to a function of the kernel. */
 static __always_inline bool same_stack(__u64 a, __u64 b)
 {
-	return !(a >> 63) || !((a ^ b) >> 14);
+	return !((a ^ b) >> (a >> 63 ? 14 : 63));
 }
 
 /* The verifier does not calculate with the context's address, but does with a number it read. */

@@ -283,7 +283,7 @@ teardown() { e2e_teardown; }
 	within "self time" $((outer - inner)) "$(latency self_total_ns "$function")" $((outer - inner)) "$slack"
 }
 
-# bats test_tags=once
+# bats test_tags=guest
 @test "a user function and the kernel function below it in one run" {
 	need_kernel_functions
 	function=$(system_call clock_nanosleep)
