@@ -185,7 +185,7 @@ static __always_inline int trace_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 	__u32 row = c->row;
-	__u64 wanted;
+	bool wanted;
 
 	if (!accepts(row))
 		return 1;
@@ -201,14 +201,14 @@ static __always_inline int trace_entry(const struct call *c)
 	if (!t)
 		return 1;
 	/* By way of memory: to the verifier the two are one state from here on. */
-	*(volatile __u64 *)&t->passing = wanted;
+	t->wanted = wanted;
 	f = call_open(t, c);
 	if (!f) {
-		if (*(volatile __u64 *)&t->passing)
+		if (forget(&t->wanted))
 			lose(FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
-	f->sampled = *(volatile __u64 *)&t->passing;
+	f->sampled = forget(&t->wanted);
 	if (!f->sampled)
 		return 1;
 #pragma unroll

@@ -77,8 +77,9 @@ struct fsc_thread {
 	__u64 overhead; /* ns that probes have cost it */
 	__u64 plain;	/* an address becomes a number by way of memory */
 	__u32 depth;
-	__u32 full;    /* not 0: there was no room when the last call began */
-	__u64 passing; /* of the call that begins: what its frame will say */
+	__u32 full;   /* not 0: there was no room when the last call began */
+	__u32 wanted; /* bool, of the call that begins: its frame will say so */
+	__u32 pad;
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
 _Static_assert(sizeof(struct fsc_thread) == 32 + FSC_FRAMES * 104, "wire layout changed");
