@@ -8,6 +8,14 @@
 APT_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 APT_SUITES=${APT_SUITES:-bookworm bookworm-backports}
 
+# apt_dir ARCH: where the private apt of these suites lives. Each set of suites has its own, so that the packages of one
+# are never mixed with those of another.
+apt_dir() {
+	local suites=${APT_SUITES// /+}
+	[[ $suites != bookworm+bookworm-backports ]] || suites=
+	printf '%s\n' "$VM_DIR/apt-$1${suites:+-$suites}"
+}
+
 # Prints "URI SUITE" for every enabled binary source in deb822 files.
 apt_sources_deb822() {
 	awk '
@@ -86,13 +94,14 @@ apt_write_sources() {
 apt_private() {
 	local arch=$1
 	shift
-	"$1" -c "$VM_DIR/apt-$arch/apt.conf" "${@:2}"
+	"$1" -c "$(apt_dir "$arch")/apt.conf" "${@:2}"
 }
 
 # apt_setup ARCH: makes the private apt usable. Lists older than a day are
 # fetched again, as a mirror drops the packages that they name.
 apt_setup() {
-	local arch=$1 dir=$VM_DIR/apt-$1 mirror
+	local arch=$1 dir mirror
+	dir=$(apt_dir "$arch")
 	[[ -z $(find "$dir/ready" -mmin -1440 2>/dev/null || true) ]] || return 0
 	need_command apt-get apt
 	need_command dpkg-deb dpkg
@@ -112,7 +121,8 @@ apt_setup() {
 # prints the .deb files. The empty private status means nothing is left out; the
 # empty archive directory is for --print-uris, which omits what is there already.
 apt_closure() {
-	local arch=$1 dir=$VM_DIR/apt-$1 names name
+	local arch=$1 dir names name
+	dir=$(apt_dir "$arch")
 	shift
 	names=$(apt_private "$arch" apt-get -qq -o Dir::Cache::archives="$dir/none" \
 		--print-uris install "$@" | awk '{ print $2 }')
@@ -125,7 +135,8 @@ apt_closure() {
 
 # apt_download ARCH PACKAGE: one package alone, prints the .deb file.
 apt_download() {
-	local arch=$1 dir=$VM_DIR/apt-$1/single-$2
+	local arch=$1 dir
+	dir=$(apt_dir "$arch")/single-$2
 	mkdir -p "$dir"
 	(cd "$dir" && apt_private "$arch" apt-get -qq download "$2" >&2) ||
 		missing "cannot download $2 for $arch"

@@ -13,17 +13,25 @@ VM_DIR=${VM_DIR:-$VM_TOP/build/vm}
 # opposed to one that did it and failed. Automake's and meson's number.
 VM_SKIP=77
 
-# guest -> architecture, and the suite whose kernel meta package it boots
+# guest -> architecture; the suites its kernel is fetched from; the release wanted, where it is not simply the newest there
 declare -Ar VM_ARCH=(
 	[amd64-6.1]=amd64
 	[amd64-6.12]=amd64
+	[amd64-6.18]=amd64
+	[amd64-newest]=amd64
 	[arm64-6.12]=arm64
 )
 # shellcheck disable=SC2034 # read by tests/vm/kernel
-declare -Ar VM_SUITE=(
+declare -Ar VM_SUITES=(
 	[amd64-6.1]=bookworm
 	[amd64-6.12]=bookworm-backports
+	[amd64-6.18]=trixie-backports
+	[amd64-newest]="sid experimental"
 	[arm64-6.12]=bookworm-backports
+)
+# shellcheck disable=SC2034 # read by tests/vm/kernel
+declare -Ar VM_RELEASE=(
+	[amd64-6.18]=6.18
 )
 
 die() {
