@@ -14,7 +14,8 @@ struct {
 	__type(value, struct fsc_thread);
 } threads SEC(".maps");
 
-/* The same where the kernel has no task storage. */
+/* The same where the kernel has no task storage, or has none to give at the moment: a thread that
+ * was preempted while it asked for some keeps others on that CPU from getting any. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -22,7 +23,7 @@ struct {
 	__type(value, struct fsc_thread);
 } threads_by_id SEC(".maps");
 
-/* A thread that has no calls yet. */
+/* A thread that has no calls yet; its by_id is set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -60,12 +61,24 @@ static __always_inline struct fsc_thread *thread_by_id(bool make)
 	return bpf_map_lookup_elem(&threads_by_id, &id);
 }
 
-static __always_inline struct fsc_thread *thread(bool make)
+static __always_inline struct fsc_thread *thread_storage(bool make)
 {
-	if (cfg.keep == FSC_KEEP_HASH)
-		return thread_by_id(make);
 	return bpf_task_storage_get(&threads, (void *)bpf_get_current_task_btf(), NULL,
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+/* A thread has its calls in one place: as long as any are kept by number, it gets no storage. */
+static __always_inline struct fsc_thread *thread(bool make)
+{
+	struct fsc_thread *t = cfg.keep == FSC_KEEP_HASH ? NULL : thread_storage(false);
+
+	if (t)
+		return t;
+	t = thread_by_id(make && cfg.keep == FSC_KEEP_HASH);
+	if (t || !make || cfg.keep == FSC_KEEP_HASH)
+		return t;
+	t = thread_storage(true);
+	return t ? t : thread_by_id(true);
 }
 
 /* Kernel stacks are 16 kB, aligned; an interrupt has one of its own. What lies on another stack is
@@ -162,11 +175,11 @@ static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
 	return f;
 }
 
-/* A return without its entry; of our own function, which measures cost, it is nobody's loss. */
+/* A return without its entry. */
 static __always_inline void lose_unmatched(const struct call *c)
 {
-	if (!c->perhaps && c->row != cfg.calibrate_row)
-		lose(FSC_LOSS_UNMATCHED);
+	if (!c->perhaps)
+		lose_hit(c->row, FSC_LOSS_UNMATCHED);
 }
 
 /* The call that returns, taken off with everything above it; NULL if it never began. What it points
@@ -216,7 +229,7 @@ static __always_inline void thread_rest(const struct fsc_thread *t)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
-	if (cfg.keep == FSC_KEEP_HASH && !t->depth)
+	if (t->by_id && !t->depth)
 		bpf_map_delete_elem(&threads_by_id, &id);
 }
 

@@ -48,6 +48,17 @@ struct {
 	__type(value, __u8);
 } tasks SEC(".maps");
 
+/* First thing in every program that can sit on a user function. From Linux 6.13 on, the JIT gives a
+ * program of that type a stack of its own per CPU once it needs 64 bytes. Uprobes can be preempted,
+ * and another thread that hits the same program on that CPU would write over it: panics were seen.
+ * The kernel does so with no program that contains a tail call. Ours is in code that the verifier
+ * knows is never reached, and takes out: what remains is that the kernel has seen it. */
+static __always_inline void refuse_private_stack(void)
+{
+	if (cfg.never)
+		asm volatile("call 12" /* bpf_tail_call */ ::: "r0", "r1", "r2", "r3", "r4", "r5");
+}
+
 /* Numbers as our own pid namespace has them: those the user typed and will read. */
 static __always_inline __u64 pid_tgid(void)
 {
@@ -120,6 +131,13 @@ static __always_inline void lose(__u32 why)
 		__sync_fetch_and_add(n, 1);
 }
 
+/* A hit that is lost; our own, which measure cost, are nobody's loss. */
+static __always_inline void lose_hit(__u32 row, __u32 why)
+{
+	if (row != cfg.calibrate_row)
+		lose(why);
+}
+
 /* Fills a key with what is asked for. */
 static __always_inline void fill_key(struct fsc_count_key *key, __u32 row)
 {
@@ -152,6 +170,64 @@ static __always_inline void count_seen(__u32 row)
 static __always_inline bool accepts(__u32 row)
 {
 	return row == cfg.calibrate_row ? is_self() : wanted();
+}
+
+/* Processes that are not watched and hit probes all the same. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u8);
+} bystanders SEC(".maps");
+
+static __always_inline void note_bystander(void)
+{
+	__u32 tgid = pid_tgid() >> 32;
+	__u8 one = 1;
+
+	if (tgid == cfg.self_tgid)
+		return;
+	count_seen(cfg.calibrate_row + 1);
+	if (!bpf_map_lookup_elem(&bystanders, &tgid))
+		bpf_map_update_elem(&bystanders, &tgid, &one, BPF_NOEXIST);
+}
+
+/* The same where a call begins: who is not watched pays for it, and is counted for that. */
+static __always_inline bool admits(__u32 row)
+{
+	if (accepts(row))
+		return true;
+	if (cfg.bystanders && row != cfg.calibrate_row)
+		note_bystander();
+	return false;
+}
+
+/* Calls of kernel functions by their number, which user space puts in: libbpf would read the whole
+ * of the kernel's type information at every start of every command to find them. */
+#define KERNEL_CALL(mark, ctx)                                                                     \
+	({                                                                                         \
+		__u64 got;                                                                         \
+		asm volatile("r1 = %1\n\tr0 = " mark " ll\n\t%0 = r0"                              \
+			     : "=r"(got)                                                           \
+			     : "r"(ctx)                                                            \
+			     : "r0", "r1", "r2", "r3", "r4", "r5");                                \
+		got;                                                                               \
+	})
+
+/* Of one that takes and returns nothing. */
+#define KERNEL_DO(mark) asm volatile("r0 = " mark " ll" ::: "r0", "r1", "r2", "r3", "r4", "r5")
+
+/* Around what uses a buffer of the CPU; see enum fsc_stack_guard. */
+static __always_inline void guard_begin(void)
+{
+	if (cfg.stack_guard == FSC_GUARD_PREEMPT)
+		KERNEL_DO("0x5eed5eed0badca04"); /* FSC_PREEMPT_OFF_MARK */
+}
+
+static __always_inline void guard_end(void)
+{
+	if (cfg.stack_guard == FSC_GUARD_PREEMPT)
+		KERNEL_DO("0x5eed5eed0badca05"); /* FSC_PREEMPT_ON_MARK */
 }
 
 #endif

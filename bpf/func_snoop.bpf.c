@@ -19,7 +19,7 @@ static __always_inline int on_hit(const struct call *c)
 		return stack_hit(c);
 	if (FSC_MODE == FSC_MODE_TRACE)
 		return trace_hit(c);
-	if (!accepts(c->row))
+	if (!admits(c->row))
 		return 0;
 	count_seen(c->row);
 	if (cfg.by)
@@ -83,8 +83,10 @@ static __always_inline struct call exit_of(struct pt_regs *ctx)
 	SEC("?kprobe")                                                                             \
 	int name##_entry(struct pt_regs *ctx)                                                      \
 	{                                                                                          \
-		struct call c = entry_of(ctx);                                                     \
+		struct call c;                                                                     \
                                                                                                    \
+		refuse_private_stack();                                                            \
+		c = entry_of(ctx);                                                                 \
 		on_entry(&c);                                                                      \
 		return 0;                                                                          \
 	}
@@ -92,8 +94,10 @@ static __always_inline struct call exit_of(struct pt_regs *ctx)
 	SEC("?kprobe")                                                                             \
 	int name##_exit(struct pt_regs *ctx)                                                       \
 	{                                                                                          \
-		struct call c = exit_of(ctx);                                                      \
+		struct call c;                                                                     \
                                                                                                    \
+		refuse_private_stack();                                                            \
+		c = exit_of(ctx);                                                                  \
 		on_exit(&c);                                                                       \
 		return 0;                                                                          \
 	}
@@ -106,18 +110,6 @@ ENTRY(uprobe_multi)
 EXIT(uprobe_multi)
 
 /* ---- sessions: one program at both ends, and 8 bytes that the kernel keeps for each call ---- */
-
-/* Calls of kernel functions by their number, which user space puts in: libbpf would read the whole
- * of the kernel's type information at every start of every command to find them. */
-#define KERNEL_CALL(mark, ctx)                                                                     \
-	({                                                                                         \
-		__u64 got;                                                                         \
-		asm volatile("r1 = %1\n\tr0 = " mark " ll\n\t%0 = r0"                              \
-			     : "=r"(got)                                                           \
-			     : "r"(ctx)                                                            \
-			     : "r0", "r1", "r2", "r3", "r4", "r5");                                \
-		got;                                                                               \
-	})
 
 static __always_inline int on_session(struct pt_regs *ctx)
 {
@@ -149,7 +141,22 @@ int kprobe_session(struct pt_regs *ctx)
 SEC("?kprobe")
 int uprobe_session(struct pt_regs *ctx)
 {
+	refuse_private_stack();
 	return on_session(ctx);
+}
+
+/* Whether what is kept for a thread can be had at all: on some machines the kernel knows task
+ * storage and never has memory for it. User space runs one of these before it relies on it. */
+SEC("?raw_tracepoint")
+int try_threads(void *ctx)
+{
+	return thread_storage(true) != NULL;
+}
+
+SEC("?raw_tracepoint")
+int try_overheads(void *ctx)
+{
+	return overhead() != NULL;
 }
 
 /* ---- one program per place ---- */

@@ -76,10 +76,47 @@ struct hit {
 	bool hurry; /* user space should look now */
 };
 
-static __always_inline struct gpu_thread *gpu_thread(bool make)
+/* By thread number, where the kernel has no storage to give; see threads_by_id. The threads used
+ * least go when there is no room. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 256);
+	__type(key, __u64);
+	__type(value, struct gpu_thread);
+} gpu_threads_by_id SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct gpu_thread);
+} gpu_no_calls SEC(".maps");
+
+static __always_inline struct gpu_thread *gpu_thread_storage(bool make)
 {
 	return bpf_task_storage_get(&gpu_threads, (void *)bpf_get_current_task_btf(), NULL,
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+static __always_inline struct gpu_thread *gpu_thread(bool make)
+{
+	struct gpu_thread *t = gpu_thread_storage(false);
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 zero = 0;
+	void *empty;
+
+	if (t)
+		return t;
+	t = bpf_map_lookup_elem(&gpu_threads_by_id, &id);
+	if (t || !make)
+		return t;
+	t = gpu_thread_storage(true);
+	if (t)
+		return t;
+	empty = bpf_map_lookup_elem(&gpu_no_calls, &zero);
+	if (empty)
+		bpf_map_update_elem(&gpu_threads_by_id, &id, empty, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&gpu_threads_by_id, &id);
 }
 
 static __always_inline bool hit_of(struct hit *h)
@@ -95,6 +132,13 @@ static __always_inline bool hit_of(struct hit *h)
 static __always_inline bool gpu_wanted(const struct hit *h)
 {
 	return h->call >= FSC_GPU_CALIBRATE ? is_self() : wanted();
+}
+
+/* Our own calls, which measure cost, are nobody's loss. */
+static __always_inline void gpu_lose(const struct hit *h, __u32 why)
+{
+	if (h->call < FSC_GPU_CALIBRATE)
+		lose(why);
 }
 
 /* Kinds of launches, copies and so on are one: what the runtime calls with one, the driver may do

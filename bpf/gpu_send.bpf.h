@@ -144,8 +144,11 @@ static __always_inline void take_stacks(struct hit *h)
 	struct fsc_gpu_rec *r = &h->t->out.rec;
 	struct fsc_python *py;
 	__u32 pid = r->pid;
-	long n = bpf_get_stack(h->ctx, s->stack, sizeof(s->stack), BPF_F_USER_STACK);
+	long n;
 
+	guard_begin();
+	n = bpf_get_stack(h->ctx, s->stack, sizeof(s->stack), BPF_F_USER_STACK);
+	guard_end();
 	r->n_stack = n > 0 ? (__u32)n / 8 : 0;
 	if (!gpu.python)
 		return;
@@ -215,8 +218,8 @@ static __always_inline void output(struct hit *h, void *ring)
 		rc = bpf_ringbuf_output(ring, r, sizeof(*r) + n,
 					h->hurry ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
-	if (rc && h->call < FSC_GPU_CALIBRATE)
-		lose(FSC_LOSS_RING_FULL);
+	if (rc)
+		gpu_lose(h, FSC_LOSS_RING_FULL);
 }
 
 static __always_inline void send(struct hit *h)

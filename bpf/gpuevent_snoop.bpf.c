@@ -75,7 +75,7 @@ static __always_inline int open_frame(struct hit *h, bool inside)
 
 	if (depth >= FSC_GPU_FRAMES_DEPTH) {
 		count_seen(h->call);
-		lose(FSC_LOSS_TOO_DEEP);
+		gpu_lose(h, FSC_LOSS_TOO_DEEP);
 		return 0;
 	}
 	f = &t->frames[depth & (FSC_GPU_FRAMES_DEPTH - 1)];
@@ -108,7 +108,7 @@ static __always_inline int on_entry(struct pt_regs *ctx)
 	h.t = gpu_thread(true);
 	if (!h.t) {
 		count_seen(h.call);
-		lose(FSC_LOSS_NO_THREAD);
+		gpu_lose(&h, FSC_LOSS_NO_THREAD);
 		return 0;
 	}
 	h.sp = PT_REGS_SP(ctx);
@@ -188,8 +188,7 @@ static __always_inline int on_exit(struct pt_regs *ctx)
 #endif
 	f = close_frame(h.t, h.call, h.sp);
 	if (!f) {
-		if (h.call < FSC_GPU_CALIBRATE)
-			lose(FSC_LOSS_UNMATCHED);
+		gpu_lose(&h, FSC_LOSS_UNMATCHED);
 		return 0;
 	}
 	h.ret = (__s32)PT_REGS_RC(ctx);
@@ -220,23 +219,27 @@ static __always_inline int on_exit(struct pt_regs *ctx)
 SEC("?kprobe")
 int gpu_entry(struct pt_regs *ctx)
 {
+	refuse_private_stack();
 	return on_entry(ctx);
 }
 
 SEC("?kprobe")
 int gpu_exit(struct pt_regs *ctx)
 {
+	refuse_private_stack();
 	return on_exit(ctx);
 }
 
 SEC("?kprobe")
 int gpu_multi_entry(struct pt_regs *ctx)
 {
+	refuse_private_stack();
 	return on_entry(ctx);
 }
 
 SEC("?kprobe")
 int gpu_multi_exit(struct pt_regs *ctx)
 {
+	refuse_private_stack();
 	return on_exit(ctx);
 }

@@ -46,21 +46,37 @@ static __always_inline void note_pid(__u32 pid)
 
 enum { NO_STACK = -1, LOST_STACK = -2 };
 
-/* A stack's id; NO_STACK where there is none (a kernel thread has no user stack). */
+/* What became of two ids: the second is as good as the first, or the stack is lost. */
+static __always_inline long confirm_stack(long id, long again)
+{
+	return id == again || id < 0 ? id : -16 /* EBUSY */;
+}
+
+/* A stack's id; NO_STACK where there is none (a kernel thread has no user stack). Code of the
+ * user's always has one: the kernel says EFAULT then because its buffer is in use. */
 static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 {
 	long id;
 
-	if (c->row == cfg.calibrate_row) {
-		bpf_get_stackid(c->ctx, &own_stacks, flags);
+	guard_begin();
+	if (c->row == cfg.calibrate_row)
+		id = bpf_get_stackid(c->ctx, &own_stacks, flags);
+	else
+		id = bpf_get_stackid(c->ctx, &stacks, flags);
+	guard_end();
+	if (c->row == cfg.calibrate_row)
 		return NO_STACK;
-	}
-	id = bpf_get_stackid(c->ctx, &stacks, flags);
+	if (cfg.stack_guard == FSC_GUARD_TWICE)
+		id = confirm_stack(id, bpf_get_stackid(c->ctx, &stacks, flags));
 	if (id >= 0)
 		return id;
-	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */)
+	if (id == -14 /* EFAULT */ && c->user && flags)
+		id = -16;
+	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */ && id != -16)
 		return NO_STACK;
-	lose(id == -17 ? FSC_LOSS_STACK_COLLIDED : FSC_LOSS_STACK_FULL);
+	lose(id == -17	 ? FSC_LOSS_STACK_COLLIDED
+	     : id == -12 ? FSC_LOSS_STACK_FULL
+			 : FSC_LOSS_STACK_BUSY);
 	return LOST_STACK;
 }
 
@@ -118,7 +134,7 @@ static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 tim
 		sums = bpf_map_lookup_elem(&stack_sums, key);
 	}
 	if (!sums) {
-		lose(FSC_LOSS_KEYS_FULL);
+		lose_hit(key->row, FSC_LOSS_KEYS_FULL);
 		return;
 	}
 	__sync_fetch_and_add(&sums->calls, 1);
@@ -206,7 +222,7 @@ static __always_inline int stack_hit(const struct call *c)
 {
 	struct fsc_stack_key key = {};
 
-	if (!accepts(c->row))
+	if (!admits(c->row))
 		return 0;
 	count_seen(c->row);
 	if (cfg.copy_stacks)
@@ -223,19 +239,19 @@ static __always_inline int stack_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!accepts(c->row))
+	if (!admits(c->row))
 		return 1;
 	count_seen(c->row);
 	if (!fill_stack_key(c, &key))
 		return 1;
 	t = thread(true);
 	if (!t) {
-		lose(FSC_LOSS_NO_THREAD);
+		lose_hit(c->row, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
 	f = call_open(t, c);
 	if (!f) {
-		lose(FSC_LOSS_TOO_DEEP);
+		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
 	f->args[0] = (__u32)key.kernel;

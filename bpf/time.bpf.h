@@ -112,7 +112,7 @@ static __always_inline struct fsc_slot *find_slot(__u32 row)
 		at = there ? *there : cfg.rules ? borrow_slot(&key) : claim_slot(&key);
 	}
 	if (at >= cfg.slots) {
-		lose(FSC_LOSS_KEYS_FULL);
+		lose_hit(row, FSC_LOSS_KEYS_FULL);
 		return NULL;
 	}
 	at = at * cfg.stripes + bpf_get_smp_processor_id() % cfg.stripes;
@@ -214,39 +214,38 @@ static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
 	       (clock << (64 - COOKIE_CLOCK) >> (64 - COOKIE_CLOCK));
 }
 
+/* The kernel may have no memory for the sum right now; as long as it never had, the sum is 0. */
 static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 {
-	__u64 *sum;
+	__u64 *sum, before;
 
-	if (!accepts(row) || !ready_cost(row))
+	if (!admits(row) || !ready_cost(row))
 		return 1; /* no return wanted */
 	count_seen(row);
 	sum = overhead();
-	if (!sum) {
-		lose(FSC_LOSS_NO_THREAD);
-		return 1;
-	}
-	*cookie = cookie_of(bpf_ktime_get_ns() - *sum, *sum);
+	before = sum ? *sum : 0;
+	*cookie = cookie_of(bpf_ktime_get_ns() - before, before);
 	return 0;
 }
 
 static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 {
-	__u64 now = bpf_ktime_get_ns(), *sum = overhead();
+	__u64 now = bpf_ktime_get_ns(), *sum = overhead(), until = sum ? *sum : 0;
 	struct fsc_cost_row *cost = ready_cost(row);
 	struct timing t = {};
 
-	if (!sum || !cost)
+	if (!cost)
 		return 0;
 	/* The cost inside may be overestimated: the difference has a sign. */
 	t.inside =
-	    ((*sum >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
+	    ((until >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
 	    COOKIE_CLOCK << COOKIE_UNIT;
 	t.slow_ns = cfg.slow_ns;
-	t.raw = ((__s64)((now - *sum - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
+	t.raw = ((__s64)((now - until - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
 		t.inside;
 	keep_time(row, &t, cost);
-	*sum += cost->outer;
+	if (sum)
+		*sum += cost->outer;
 	return 0;
 }
 
@@ -308,7 +307,7 @@ static __always_inline void begin_by_rule(const struct call *c, struct fsc_frame
 		return;
 	f->ret = 0;
 	f->start = bpf_ktime_get_ns();
-	send_record(c->ctx, f, (__u64)FSC_CALL_ENTRY << 32 | c->row, f->id);
+	send_record(c->ctx, f, row_event_of(c, FSC_CALL_ENTRY), f->id);
 }
 
 static __always_inline void end_by_rule(const struct call *c, struct fsc_frame_open *f,
@@ -333,17 +332,17 @@ static __always_inline int time_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!accepts(c->row) || !ready_cost(c->row))
+	if (!admits(c->row) || !ready_cost(c->row))
 		return 1;
 	count_seen(c->row);
 	t = thread(true);
 	if (!t) {
-		lose(FSC_LOSS_NO_THREAD);
+		lose_hit(c->row, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
 	f = call_open(t, c);
 	if (!f) {
-		lose(FSC_LOSS_TOO_DEEP);
+		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
 	f->off = off_so_far();

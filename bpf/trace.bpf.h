@@ -44,7 +44,7 @@ static __always_inline bool sampled_out(__u32 row)
 static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
 					__u64 caller)
 {
-	struct call c = {.ctx = ctx, .row = (__u32)row_event};
+	struct call c = {.ctx = ctx, .row = (__u32)row_event, .user = row_event >> 63};
 	__u64 id = pid_tgid(), user = bpf_get_current_uid_gid();
 
 	rec->time_ns = bpf_ktime_get_ns();
@@ -52,7 +52,7 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 	rec->ip = caller;
 	rec->row = c.row;
 	rec->prog = rec->depth = 0;
-	rec->flags = row_event >> 48;
+	rec->flags = row_event >> 48 & ~FSC_REC_USER;
 	rec->pid = id >> 32;
 	rec->tid = (__u32)id;
 	rec->cpu = bpf_get_smp_processor_id();
@@ -108,7 +108,7 @@ static __attribute__((noinline)) int send_evaluated(void *ctx, const struct fsc_
 	if (!rec)
 		return 0;
 	fill_record(ctx, rec, row_event, caller);
-	rec->entry_ns = row_event >> 32 == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
+	rec->entry_ns = rec->event == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
 	rec->duration_ns = e->duration_ns;
 	rec->ret = e->retval;
 #pragma unroll
@@ -119,18 +119,23 @@ static __attribute__((noinline)) int send_evaluated(void *ctx, const struct fsc_
 	return 0;
 }
 
+static __always_inline __u64 row_event_of(const struct call *c, __u64 event)
+{
+	return (c->user ? (__u64)FSC_REC_USER << 48 : 0) | event << 32 | c->row;
+}
+
 /* A record without values: a return, or a slow call. f: the call as it began. */
 static __always_inline void send_return(const struct call *c, struct fsc_frame_open *f,
 					__u64 duration_ns, __u64 event)
 {
 	f->ret = call_ret(c);
-	send_record(c->ctx, f, event << 32 | c->row, duration_ns);
+	send_record(c->ctx, f, row_event_of(c, event), duration_ns);
 }
 
 static __always_inline void send_values(const struct call *c, const struct fsc_eval *e, __u64 event,
 					__u64 entry_ns)
 {
-	send_evaluated(c->ctx, e, event << 32 | c->row, entry_ns,
+	send_evaluated(c->ctx, e, row_event_of(c, event), entry_ns,
 		       cfg.stacks & FSC_STACKS_USER ? caller_of(c) : 0);
 }
 
@@ -140,13 +145,13 @@ static __always_inline bool passes(__u32 row, struct fsc_eval *e)
 	int verdict = fsc_eval_run(e, cfg.most_ops);
 
 	if (verdict == FSC_EVAL_NO) {
-		lose(FSC_LOSS_FILTERED);
+		lose_hit(row, FSC_LOSS_FILTERED);
 		return false;
 	}
 	count_seen(row);
 	if (verdict == FSC_EVAL_YES)
 		return true;
-	lose(FSC_LOSS_UNREADABLE);
+	lose_hit(row, FSC_LOSS_UNREADABLE);
 	return false;
 }
 
@@ -156,7 +161,7 @@ static __always_inline int trace_hit(const struct call *c)
 	struct fsc_eval e = {.ctx = c->ctx};
 	__u32 row = c->row;
 
-	if (!accepts(row) || sampled_out(row))
+	if (!admits(row) || sampled_out(row))
 		return 0;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
@@ -177,6 +182,14 @@ static __always_inline bool waits(const struct fsc_trace_prog *prog)
 	return prog->needs & (FSC_NEED_RETVAL | FSC_NEED_DURATION);
 }
 
+/* A call that cannot be kept until its return. Those that wait for it were not counted yet. */
+static __always_inline void lose_open(__u32 row, const struct fsc_trace_prog *prog, __u32 why)
+{
+	if (waits(prog))
+		count_seen(row);
+	lose_hit(row, why);
+}
+
 /* A call that is not wanted is remembered, too, where nothing keeps its return away: it would seem
  * to be one without an entry. */
 static __always_inline int trace_entry(const struct call *c)
@@ -187,7 +200,7 @@ static __always_inline int trace_entry(const struct call *c)
 	__u32 row = c->row;
 	bool wanted;
 
-	if (!accepts(row))
+	if (!admits(row))
 		return 1;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
@@ -198,14 +211,17 @@ static __always_inline int trace_entry(const struct call *c)
 	if (!wanted && c->session)
 		return 1;
 	t = thread(true);
-	if (!t)
+	if (!t) {
+		if (wanted)
+			lose_open(row, e.prog, FSC_LOSS_NO_THREAD);
 		return 1;
+	}
 	/* By way of memory: to the verifier the two are one state from here on. */
 	t->wanted = wanted;
 	f = call_open(t, c);
 	if (!f) {
 		if (forget(&t->wanted))
-			lose(FSC_LOSS_TOO_DEEP);
+			lose_open(row, e.prog, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
 	f->sampled = forget(&t->wanted);

@@ -11,6 +11,7 @@
 #include "base/fmt.h"
 #include "cmd/cmd.h"
 #include "engine/features.h"
+#include "engine/hazards.h"
 #include "engine/privilege.h"
 #include "sym/tracefs.h"
 
@@ -145,6 +146,18 @@ static void check_features(struct report *r)
 	}
 }
 
+/* "yes" means harmless: not there, or kept off. */
+static void check_hazards(struct report *r)
+{
+	section(r, "harmless, each tried");
+	for (const struct fsc_hazard_row *h = fsc_hazards; h->name; h++) {
+		char detail[256];
+		int rc = h->trial(detail, sizeof(detail));
+
+		finding(r, rc == 0, h->name, detail, h->advice);
+	}
+}
+
 static void verdict_line(struct report *r, const char *what, const char *rung)
 {
 	if (r->json) {
@@ -190,6 +203,7 @@ static int examine(struct report *r, struct fsc_err *err)
 	check_privileges(r);
 	check_settings(r);
 	check_features(r);
+	check_hazards(r);
 	any = verdict(r);
 	if (fsc_buf_failed(&r->b))
 		return fsc_err_nomem(err);

@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "engine/preempt.h"
 #include "engine/session_priv.h"
 #include "sym/libs.h"
 #include "sym/tpformat.h"
@@ -122,6 +123,10 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		return rc;
 	cfg->pairs = s->pairs;
 	cfg->stacks = o->stacks;
+	cfg->stack_guard = o->stacks ? fsc_preempt_guard() : FSC_GUARD_NONE;
+	if (cfg->stack_guard != FSC_GUARD_NONE)
+		fsc_log(FSC_LOG_DEBUG, "stacks are taken %s",
+			cfg->stack_guard == FSC_GUARD_TWICE ? "twice" : "with preemption off");
 	cfg->copy_stacks = o->copy_stacks;
 	cfg->sample = o->sample;
 	cfg->n_strings = o->n_strings;
@@ -140,7 +145,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->rules = o->rules;
 	cfg->by = o->by;
 	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
-	cfg->stride = (cfg->calibrate_row + 1 + 7) & ~7u;
+	cfg->stride = (cfg->calibrate_row + 2 + 7) & ~7u; /* + calibration, bystanders */
 	cfg->self_tgid = (uint32_t)getpid();
 	if (o->n_tids)
 		cfg->only |= FSC_ONLY_TIDS;
@@ -161,5 +166,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->cgroup_id = o->cgroup_id;
 		cfg->cgroup_level = o->cgroup_level;
 	}
+	/* A monitor looks at all processes by itself. */
+	cfg->bystanders = cfg->only & ~(uint32_t)FSC_ONLY_OTHERS && !o->judged;
 	return 0;
 }

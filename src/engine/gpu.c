@@ -14,6 +14,8 @@
 #include "base/cleanup.h"
 #include "engine/features.h"
 #include "engine/gpu_priv.h"
+#include "engine/kfuncs.h"
+#include "engine/preempt.h"
 #include "engine/privilege.h"
 #include "engine/session_priv.h"
 #include "engine/sys.h"
@@ -54,6 +56,7 @@ static void configure(struct fsc_gpu_session *s, const struct fsc_gpu_session_op
 	cfg->stride = s->stride;
 	cfg->self_tgid = (uint32_t)getpid();
 	cfg->only = FSC_ONLY_OTHERS | (o->judged ? FSC_ONLY_WANTED : 0);
+	cfg->stack_guard = o->stacks ? fsc_preempt_guard() : FSC_GUARD_NONE;
 	gpu->stacks = o->stacks;
 	gpu->python = o->python;
 	gpu->args = o->args;
@@ -147,6 +150,7 @@ static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
 {
 	int rc;
 
+	fsc_kfuncs_prepare();
 	s->skel = gpuevent_snoop_bpf__open();
 	if (!s->skel)
 		return fsc_err_sys(err, errno, "cannot open funcscope's BPF programs");

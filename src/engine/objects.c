@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/kfuncs.h"
 #include "engine/session_priv.h"
 #include "func_snoop.skel.h"
 #include "func_snoop_stack.skel.h"
@@ -31,6 +32,7 @@ struct func_snoop_bpf *fsc_objects_open(enum fsc_mode mode)
 	struct func_snoop_bpf *skel = calloc(1, sizeof(*skel));
 	int rc = skel ? func_snoop_bpf__create_skeleton(skel) : -ENOMEM;
 
+	fsc_kfuncs_prepare();
 	if (!rc) {
 		skel->skeleton->data = object_of(mode, &skel->skeleton->data_sz);
 		rc = bpf_object__open_skeleton(skel->skeleton, NULL);

@@ -7,43 +7,13 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "engine/kfuncs.h"
+#include "engine/marks.h"
 #include "engine/session_priv.h"
-
-/* Every place where a mark is loaded. fn changes the two instructions; how many it changed. */
-static size_t each_mark(struct bpf_insn *insns, size_t n, uint64_t mark,
-			void (*fn)(struct bpf_insn *at, uint32_t value), uint32_t value)
-{
-	size_t found = 0;
-
-	for (size_t i = 0; i + 1 < n; i++) {
-		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW) || insns[i].src_reg ||
-		    (uint32_t)insns[i].imm != (uint32_t)mark ||
-		    (uint32_t)insns[i + 1].imm != (uint32_t)(mark >> 32))
-			continue;
-		fn(&insns[i], value);
-		found++;
-	}
-	return found;
-}
-
-static void put_number(struct bpf_insn *at, uint32_t value)
-{
-	at[0].imm = (int32_t)value;
-	at[1].imm = 0;
-}
-
-/* A call and a jump to what follows it, in the room of the two halves. */
-static void put_call(struct bpf_insn *at, uint32_t btf_id)
-{
-	at[0] = (struct bpf_insn){
-	    .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL, .imm = (int32_t)btf_id};
-	at[1] = (struct bpf_insn){.code = BPF_JMP | BPF_JA};
-}
 
 static struct bpf_insn *copy_insns(const struct bpf_program *p, size_t *ret_n)
 {
@@ -99,44 +69,32 @@ int fsc_own_program(struct fsc_session *s, const struct fsc_own *own)
 
 	if (!insns)
 		return -ENOMEM;
-	if (!each_mark(insns, n, FSC_ROW_MARK, put_number, own->row))
+	if (!fsc_marks_put_number(insns, n, FSC_ROW_MARK, own->row))
 		return -EPROTO;
-	each_mark(insns, n, FSC_ARGS_MARK, put_number, own->n_args);
+	fsc_marks_put_number(insns, n, FSC_ARGS_MARK, own->n_args);
 	return load(s, own, insns, n);
-}
-
-/* The numbers of the two functions in the kernel's type information. */
-static int find_session_calls(uint32_t *is_return, uint32_t *cookie)
-{
-	struct btf *btf = btf__load_vmlinux_btf();
-	int a, b;
-
-	if (!btf)
-		return -ENOENT;
-	a = btf__find_by_name_kind(btf, "bpf_session_is_return", BTF_KIND_FUNC);
-	b = btf__find_by_name_kind(btf, "bpf_session_cookie", BTF_KIND_FUNC);
-	btf__free(btf);
-	*is_return = (uint32_t)a;
-	*cookie = (uint32_t)b;
-	return a > 0 && b > 0 ? 0 : -ENOENT;
 }
 
 int fsc_own_session(struct fsc_session *s, const struct bpf_program *from, int attach_type)
 {
 	struct fsc_own own = {
 	    .from = from, .type = BPF_PROG_TYPE_KPROBE, .attach_type = attach_type};
+	uint32_t is_return = fsc_kfunc_id(FSC_KFUNC_IS_RETURN);
+	uint32_t cookie = fsc_kfunc_id(FSC_KFUNC_COOKIE);
 	FSC_AUTO(fsc_freep) struct bpf_insn *insns = NULL;
-	uint32_t is_return, cookie;
-	int rc = find_session_calls(&is_return, &cookie);
 	size_t n;
 
-	if (rc)
-		return rc;
+	if (!is_return || !cookie)
+		return -ENOENT;
 	insns = copy_insns(from, &n);
 	if (!insns)
 		return -ENOMEM;
-	each_mark(insns, n, FSC_IS_RETURN_MARK, put_call, is_return);
-	each_mark(insns, n, FSC_COOKIE_MARK, put_call, cookie);
-	each_mark(insns, n, FSC_ROW_MARK, put_number, 1);
+	/* Without the first or the last the program would do nothing, and nobody would know. */
+	if (!fsc_marks_put_call(insns, n, FSC_IS_RETURN_MARK, is_return) ||
+	    !fsc_marks_put_number(insns, n, FSC_ROW_MARK, 1))
+		return -EPROTO;
+	if (!fsc_marks_put_call(insns, n, FSC_COOKIE_MARK, cookie) &&
+	    s->cfg.keep == FSC_KEEP_COOKIE)
+		return -EPROTO;
 	return load(s, &own, insns, n);
 }

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "engine/features.h"
+#include "engine/preempt.h"
 #include "engine/privilege.h"
 #include "engine/session_priv.h"
 #include "engine/sys.h"
@@ -22,6 +23,8 @@ enum {
 	MOST_PIDS = 32768,	/* whose address spaces are kept */
 	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
 				   storage */
+	SPARE_THREADS = 64,	/* while it has none to give at the moment */
+	MOST_BYSTANDERS = 1024, /* told apart; their hits are counted whatever their number */
 	SLOT_MEMORY = 64 << 20, /* for copies of the measurements, so that CPUs do not share them */
 };
 
@@ -177,8 +180,10 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.tasks, true, o->follow || o->judged ? MOST_TASKS : tasks ? tasks : 1);
 	make(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
 	make(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
-	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_HASH, MOST_THREADS);
-	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep == FSC_KEEP_HASH, 1);
+	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE,
+	     s->cfg.keep == FSC_KEEP_HASH ? MOST_THREADS : SPARE_THREADS);
+	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
+	make(s->skel->maps.bystanders, s->cfg.bystanders, MOST_BYSTANDERS);
 	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
 	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
 	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
@@ -215,6 +220,8 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 	want(s->skel->progs.follow_exit, fsc_session_follows(s));
 	want(s->skel->progs.sched_switch, s->opts.off_cpu);
 	want(s->skel->progs.judge_anew, s->opts.judged);
+	want(s->skel->progs.try_threads, s->pairs && s->cfg.keep == FSC_KEEP_STORAGE);
+	want(s->skel->progs.try_overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE);
 	return rc ? rc : size_maps(s, err);
 }
 
@@ -288,6 +295,56 @@ static int load_sessions(struct fsc_session *s)
 	return -EAGAIN;
 }
 
+/* A thread that calls are kept of by its number knows it. */
+static int fill_no_calls(struct fsc_session *s, struct fsc_err *err)
+{
+	const struct fsc_thread none = {.by_id = 1};
+	uint32_t zero = 0;
+
+	if (s->pairs && s->cfg.keep != FSC_KEEP_COOKIE &&
+	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.no_calls), &zero, &none, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot prepare a thread's calls");
+	return 0;
+}
+
+/* Where the kernel knows task storage and has none to give, the session is opened again without. */
+static int try_storage(const struct fsc_session *s, struct fsc_err *err)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	const struct bpf_program *p = s->cfg.keep == FSC_KEEP_COOKIE ? s->skel->progs.try_overheads
+								     : s->skel->progs.try_threads;
+
+	if (!bpf_program__autoload(p) || bpf_prog_test_run_opts(bpf_program__fd(p), &run) ||
+	    run.retval)
+		return 0;
+	return fsc_err_set(err, ENOMEM, "the kernel has no task storage to give");
+}
+
+/* See refuse_private_stack() in bpf/common.bpf.h: a kernel that gives one all the same would panic
+ * once the program is preempted. */
+static int check_stack(const struct bpf_program *p, int fd, struct fsc_err *err)
+{
+	if (fd < 0 || fsc_preempt_private_stack(fd) <= 0)
+		return 0;
+	return fsc_err_set(err, ENOTSUP,
+			   "this kernel gives the BPF program %s a stack that other threads "
+			   "overwrite, so nothing is attached; please report the kernel's version",
+			   bpf_program__name(p));
+}
+
+static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
+{
+	const struct bpf_program *const on_user[] = {
+	    s->skel->progs.uprobe_multi_entry, s->skel->progs.uprobe_multi_exit,
+	    s->skel->progs.generic_entry, s->skel->progs.generic_exit};
+	int rc = check_stack(s->skel->progs.uprobe_session, s->user_session, err);
+
+	for (size_t i = 0; !rc && i < sizeof(on_user) / sizeof(on_user[0]); i++)
+		if (bpf_program__autoload(on_user[i]))
+			rc = check_stack(on_user[i], bpf_program__fd(on_user[i]), err);
+	return rc;
+}
+
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc;
@@ -301,7 +358,13 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	rc = load_sessions(s);
 	if (rc)
 		return rc;
-	rc = map_results(s, err);
+	rc = check_stacks(s, err);
+	if (!rc)
+		rc = try_storage(s, err);
+	if (!rc)
+		rc = fill_no_calls(s, err);
+	if (!rc)
+		rc = map_results(s, err);
 	if (!rc)
 		rc = fill_tasks(s, err);
 	if (!rc)

@@ -31,6 +31,11 @@ bool fsc_session_monitors(const struct fsc_session *s)
 	return s->opts.rules;
 }
 
+bool fsc_session_copies_stacks(const struct fsc_session *s)
+{
+	return s->opts.copy_stacks;
+}
+
 bool fsc_session_pairs(const struct fsc_session *s)
 {
 	return s->pairs;

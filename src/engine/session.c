@@ -90,15 +90,18 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 	if (rc)
 		return rc;
 	raise_file_limit();
-	rc = load_skeleton(s, err);
-	if (rc == -EAGAIN)
+	/* Again without what the kernel does not take: sessions first, then task storage. */
+	for (;;) {
 		rc = load_skeleton(s, err);
-	if (!rc || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
-		return rc;
-	fsc_log(FSC_LOG_DEBUG, "calls in progress go by thread number: %s", err->msg);
-	s->opts.keep = FSC_KEEP_HASH;
-	*err = (struct fsc_err){0};
-	return load_skeleton(s, err);
+		if (rc == -EAGAIN)
+			continue;
+		if (!rc || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
+			return rc;
+		fsc_log(FSC_LOG_DEBUG, "calls in progress go by thread number: %s", err->msg);
+		s->opts.keep = FSC_KEEP_HASH;
+		s->no_session = false;
+		*err = (struct fsc_err){0};
+	}
 }
 
 int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,

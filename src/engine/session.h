@@ -98,6 +98,8 @@ enum fsc_mode fsc_session_mode(const struct fsc_session *s);
 bool fsc_session_monitors(const struct fsc_session *s);
 /* Whether entry and return are probed together. */
 bool fsc_session_pairs(const struct fsc_session *s);
+/* Whether stacks travel by rings, and are not counted in the kernel. */
+bool fsc_session_copies_stacks(const struct fsc_session *s);
 /* Hits of a row so far. */
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row);
 /* Calls fn for each key kept, with its count so far. */

@@ -160,6 +160,7 @@ static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 	    {FSC_LOSS_KEYS_FULL, "keys_full", COUNT | TIME | STACK},
 	    {FSC_LOSS_KEYS_BUSY, "keys_busy", COUNT},
 	    {FSC_LOSS_STACK_FULL, "stack_full", STACK},
+	    {FSC_LOSS_STACK_BUSY, "stack_busy", STACK},
 	    {FSC_LOSS_STACK_COLLIDED, "stack_collided", STACK},
 	    {FSC_LOSS_RING_FULL, "ring_full", STACK | TRACE},
 	    {FSC_LOSS_UNREADABLE, "unreadable", TRACE},
@@ -195,12 +196,12 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 	enum fsc_mode mode = fsc_session_mode(l->session);
 	size_t n = 0;
 
-	if (mode == FSC_MODE_TRACE || (mode == FSC_MODE_STACK && !fsc_session_pairs(l->session)))
+	if (mode == FSC_MODE_TRACE || fsc_session_copies_stacks(l->session))
 		s->kept = s->seen - (lost < s->seen ? lost : s->seen);
 	else
 		s->kept = count_kept(l, s->seen, err);
 	/* While calls go on: what was kept was seen by now. */
-	if (fsc_session_pairs(l->session))
+	if (fsc_session_pairs(l->session) || mode == FSC_MODE_STACK)
 		s->seen = count_seen(l);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
@@ -210,15 +211,18 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 	s->returns_lost = fsc_session_loss(l->session, FSC_LOSS_RETURN_FULL);
 	if (mode != FSC_MODE_STACK)
 		s->stacks_lost = fsc_session_loss(l->session, FSC_LOSS_STACK_FULL) +
-				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED);
+				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED) +
+				 fsc_session_loss(l->session, FSC_LOSS_STACK_BUSY);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
-	if (mode == FSC_MODE_TRACE || !fsc_session_pairs(l->session))
-		return;
 	rest = s->seen - s->kept;
+	rest -= lost < rest ? lost : rest;
 	while (s->lost[n].name)
 		n++;
-	s->lost[n] = (struct fsc_named){FSC_UNRETURNED, rest - (lost < rest ? lost : rest)};
+	if (fsc_session_pairs(l->session) && mode != FSC_MODE_TRACE)
+		s->lost[n] = (struct fsc_named){FSC_UNRETURNED, rest};
+	else if (rest)
+		s->lost[n] = (struct fsc_named){"unexplained", rest};
 }
 
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,

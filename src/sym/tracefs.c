@@ -203,15 +203,21 @@ int fsc_tracefs_filter_functions(int tracefs, struct fsc_map *ret, struct fsc_er
 	return rc ? rc : collect_names(text, '\0', ret, err);
 }
 
-int fsc_kprobe_blacklist(struct fsc_map *ret, struct fsc_err *err)
+int fsc_debugfs_read(const char *path, char **ret)
 {
 	FSC_AUTO(fsc_closep) int fd = open_mounted("/sys/kernel/debug", DEBUGFS_MAGIC);
-	FSC_AUTO(fsc_freep) char *text = NULL;
 	size_t n;
 
 	if (fd < 0)
 		fd = open_private("debugfs");
-	if (fd < 0 || fsc_slurp(fd, "kprobes/blacklist", &text, &n, NULL))
+	return fd < 0 ? fd : fsc_slurp(fd, path, ret, &n, NULL);
+}
+
+int fsc_kprobe_blacklist(struct fsc_map *ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) char *text = NULL;
+
+	if (fsc_debugfs_read("kprobes/blacklist", &text))
 		return fsc_err_set(err, ENOENT,
 				   "cannot read the list of functions closed to kprobes");
 	return collect_names(text, '\t', ret, err);

@@ -37,8 +37,17 @@ enum fsc_mode { FSC_MODE_COUNT, FSC_MODE_TIME, FSC_MODE_STACK, FSC_MODE_TRACE };
 /* Where the start of a call is kept until its return. */
 enum fsc_keep {
 	FSC_KEEP_COOKIE,  /* the session cookie: the kernel keeps 8 bytes per call */
-	FSC_KEEP_STORAGE, /* a stack of calls per thread, in task storage */
+	FSC_KEEP_STORAGE, /* a stack of calls per thread, in task storage; by thread number while
+			     the kernel has none to give */
 	FSC_KEEP_HASH,	  /* the same in a map by thread number */
+};
+
+/* How a stack is taken: the kernel walks it into a buffer that each CPU has one of. Until Linux 7.0
+ * nothing keeps a program on a uprobe from being preempted while it uses that. */
+enum fsc_stack_guard {
+	FSC_GUARD_NONE,	   /* kernels that do not preempt kernel code */
+	FSC_GUARD_PREEMPT, /* preemption is off meanwhile (Linux 6.10) */
+	FSC_GUARD_TWICE,   /* taken twice: it is the same both times, or lost */
 };
 
 /* Which stacks are taken. */
@@ -49,7 +58,8 @@ struct fsc_config {
 	__u32 by;	     /* enum fsc_by; 0: by function alone */
 	__u32 only;	     /* enum fsc_only */
 	__u32 stride;	     /* counters of one CPU: rows, rounded up to a cache line */
-	__u32 calibrate_row; /* a row for our own hits alone */
+	__u32 calibrate_row; /* a row for our own hits alone; the one behind it counts bystanders'
+				hits */
 	__u32 tgid;
 	__u32 cgroup_level;
 	__u32 fork_child_offset; /* of child_pid in sched:sched_process_fork */
@@ -72,8 +82,12 @@ struct fsc_config {
 	__u32 copy_stacks;	      /* bool: the user stack is sent with each hit */
 	__u32 ring_bytes;	      /* of each ring */
 	__u32 most_ops;		      /* of an expression */
+	__u32 never;		      /* 0, which the verifier must know and the compiler not */
+	__u32 stack_guard;	      /* enum fsc_stack_guard */
+	__u32 bystanders;	      /* bool: hits of those that are not watched are counted */
+	__u32 pad;
 };
-_Static_assert(sizeof(struct fsc_config) == 136, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 152, "wire layout changed");
 
 /* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
 struct fsc_count_key {
@@ -100,6 +114,9 @@ _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 #define FSC_COOKIE_MARK	   0x5eed5eed0badca02
 /* The number of arguments of the function. */
 #define FSC_ARGS_MARK 0x5eed5eed0badca03
+/* Calls of bpf_preempt_disable() and bpf_preempt_enable(). */
+#define FSC_PREEMPT_OFF_MARK 0x5eed5eed0badca04
+#define FSC_PREEMPT_ON_MARK  0x5eed5eed0badca05
 
 /* Named losses. A hit is counted once per row when seen, and once here if its key could not be
  * kept. */
@@ -117,6 +134,7 @@ enum fsc_loss {
 				 same */
 	FSC_LOSS_STACK_FULL,  /* no room for another stack: --max-stacks */
 	FSC_LOSS_STACK_COLLIDED, /* the stack's place is taken by another one */
+	FSC_LOSS_STACK_BUSY,	 /* the kernel was taking another stack on this CPU */
 	FSC_LOSS_UNREADABLE,	 /* a predicate whose memory could not be read */
 	FSC_LOSS_FILTERED,	 /* not seen: the predicate said no */
 	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in so many */

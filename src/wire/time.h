@@ -79,7 +79,7 @@ struct fsc_thread {
 	__u32 depth;
 	__u32 full;   /* not 0: there was no room when the last call began */
 	__u32 wanted; /* bool, of the call that begins: its frame will say so */
-	__u32 pad;
+	__u32 by_id;  /* bool: kept by thread number, and given back outside of calls */
 	struct fsc_frame_open frames[FSC_FRAMES];
 };
 _Static_assert(sizeof(struct fsc_thread) == 32 + FSC_FRAMES * 104, "wire layout changed");

@@ -140,6 +140,9 @@ _Static_assert(sizeof(struct fsc_rec_call) == 256, "wire layout changed");
 
 /* Of a record's flags, what the kernel sets. */
 #define FSC_REC_SLOW 0x100 /* it took as long as the rule says, or longer */
+/* On its way to whoever fills the record, never in it: the probe sits in a program, not in the
+ * kernel. */
+#define FSC_REC_USER 0x8000
 
 /* Bytes of a text in the record for n characters to be shown: one more tells that it goes on. */
 static inline __u32 fsc_trace_slot(__u32 n)
