@@ -24,7 +24,6 @@ enum {
 	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
 				   storage */
 	SPARE_THREADS = 64,	/* while it has none to give at the moment */
-	MOST_BYSTANDERS = 1024, /* told apart; their hits are counted whatever their number */
 	SLOT_MEMORY = 64 << 20, /* for copies of the measurements, so that CPUs do not share them */
 };
 
@@ -183,7 +182,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE,
 	     s->cfg.keep == FSC_KEEP_HASH ? MOST_THREADS : SPARE_THREADS);
 	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
-	make(s->skel->maps.bystanders, s->cfg.bystanders, MOST_BYSTANDERS);
+	make(s->skel->maps.bystanders, s->cfg.bystanders, FSC_MOST_BYSTANDERS);
 	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
 	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
 	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);

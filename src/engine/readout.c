@@ -41,6 +41,21 @@ bool fsc_session_pairs(const struct fsc_session *s)
 	return s->pairs;
 }
 
+bool fsc_session_bystanders(const struct fsc_session *s, uint64_t *ret_hits, size_t *ret_processes)
+{
+	int map = bpf_map__fd(s->skel->maps.bystanders);
+	uint32_t pid, *prev = NULL;
+
+	*ret_hits = 0;
+	*ret_processes = 0;
+	if (!s->cfg.bystanders)
+		return false;
+	*ret_hits = fsc_session_seen(s, s->cfg.calibrate_row + 1);
+	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid)
+		++*ret_processes;
+	return true;
+}
+
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
 {
 	uint64_t sum = 0;

@@ -98,6 +98,10 @@ enum fsc_mode fsc_session_mode(const struct fsc_session *s);
 bool fsc_session_monitors(const struct fsc_session *s);
 /* Whether entry and return are probed together. */
 bool fsc_session_pairs(const struct fsc_session *s);
+/* Hits by processes that are not watched, and how many these were, as far as they are told apart
+ * (FSC_MOST_BYSTANDERS); false where everybody is watched. */
+enum { FSC_MOST_BYSTANDERS = 1024 };
+bool fsc_session_bystanders(const struct fsc_session *s, uint64_t *ret_hits, size_t *ret_processes);
 /* Whether stacks travel by rings, and are not counted in the kernel. */
 bool fsc_session_copies_stacks(const struct fsc_session *s);
 /* Hits of a row so far. */

@@ -71,6 +71,14 @@ struct fsc_scope_books {
 	uint64_t unseen;       /* checkpoints in memory that could not be had any more */
 };
 
+/* Those who were not watched and hit the probes all the same. */
+struct fsc_bystanders {
+	bool known; /* not everybody was watched */
+	bool more;  /* processes than were told apart */
+	uint64_t hits;
+	size_t processes;
+};
+
 /* Among the losses: calls that have not returned. While a run goes on they may still. */
 #define FSC_UNRETURNED "unreturned"
 
@@ -98,6 +106,7 @@ struct fsc_summary {
 	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */
 	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */
 	size_t n_funcs;
+	struct fsc_bystanders bystanders;
 	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
 	struct fsc_scope_books scopes;
 	double duration_s;

@@ -269,6 +269,19 @@ static void add_scopes(const struct fsc_scope_books *p, struct fsc_buf *b)
 		       p->tick_ns, p->step_ns, p->empty_ns, p->raw ? "false" : "true");
 }
 
+static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	const struct fsc_bystanders *by = &sum->bystanders;
+
+	if (!by->known)
+		return;
+	fsc_buf_printf(b, ",\"bystanders\":{\"hits\":%llu,\"processes\":%zu",
+		       (unsigned long long)by->hits, by->processes);
+	if (sum->cost_known)
+		fsc_buf_printf(b, ",\"ns\":%.0f", sum->ns_per_hit * (double)by->hits);
+	fsc_buf_putc(b, '}');
+}
+
 static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	(void)s;
@@ -309,6 +322,7 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	add_named(b, "via", sum->via);
 	fsc_buf_printf(b, ",\"duration_s\":%.6f", sum->duration_s);
 	add_cost(sum, b);
+	add_bystanders(sum, b);
 	fsc_buf_puts(b, "}\n");
 }
 

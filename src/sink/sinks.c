@@ -271,6 +271,24 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 }
 
+/* Probes sit in every process that uses a file; who is not watched pays for being asked. */
+static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	const struct fsc_bystanders *by = &sum->bystanders;
+
+	if (!by->hits)
+		return;
+	fsc_buf_printf(b, "bystanders: %llu hits by %s%zu process%s not watched",
+		       (unsigned long long)by->hits, by->more ? "more than " : "", by->processes,
+		       by->processes == 1 ? "" : "es");
+	if (sum->cost_known) {
+		fsc_buf_puts(b, ", about ");
+		fsc_fmt_ns(b, sum->ns_per_hit * (double)by->hits);
+		fsc_buf_puts(b, " of their time");
+	}
+	fsc_buf_putc(b, '\n');
+}
+
 /* "; what N" for what happened. */
 static void add_event(struct fsc_buf *b, const char *what, uint64_t n)
 {
@@ -368,4 +386,5 @@ void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)
 	else
 		add_probes(sum, b);
 	add_cost(sum, b);
+	add_bystanders(sum, b);
 }

@@ -238,6 +238,9 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 		return rc;
 	s.seen = count_seen(l);
 	close_books(l, &s, err);
+	s.bystanders.known =
+	    fsc_session_bystanders(l->session, &s.bystanders.hits, &s.bystanders.processes);
+	s.bystanders.more = s.bystanders.processes >= FSC_MOST_BYSTANDERS;
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);

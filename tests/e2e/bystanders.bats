@@ -1,0 +1,74 @@
+#!/usr/bin/env bats
+# Probes sit in every process that maps the file. Where the kernel can keep them to the processes watched, a process beside pays
+# nothing; where it cannot, the footer says who paid. The process beside is the runner, which calls when it is told to.
+
+load common
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+# hits: of the summary's bystanders
+bystanders() {
+	field "$1" "$(summary bystanders)"
+}
+
+# bats test_tags=guest
+@test "a command that is followed: the process beside pays, and the footer says so" {
+	start_runner
+	arm_as count -f json "$FIXTURES/runner:work" -- sleep 1000
+	ask go 300
+	finish
+	assert_eq "hits" 300 "$(bystanders hits)"
+	assert_eq "processes" 1 "$(bystanders processes)"
+	((10#$(bystanders ns) > 0)) || fail "no cost: $(last_line)"
+	assert_eq seen 0 "$(summary seen)"
+}
+
+@test "--no-follow, -p: the process beside has no probe at all" {
+	local code
+	start_runner
+	need_check "uprobe.multi -p"
+	code=$(memory_at "$RUNNER" "$ADDRESS")
+	arm_as count -f json --no-follow "$FIXTURES/runner:work" -- sleep 1000
+	assert_eq "code of the process beside" "$code" "$(memory_at "$RUNNER" "$ADDRESS")"
+	ask go 300
+	finish
+	assert_eq "hits" 0 "$(bystanders hits)"
+	arm_as count -f json -p "$$" "$FIXTURES/runner:work"
+	assert_eq "code of the process beside" "$code" "$(memory_at "$RUNNER" "$ADDRESS")"
+	ask go 300
+	finish
+	assert_eq "hits" 0 "$(bystanders hits)"
+}
+
+@test "--comm: who has another name pays, in time, stack and trace, too" {
+	local command
+	start_runner
+	for command in count time stack trace; do
+		arm_as "$command" -f json --comm nobody "$FIXTURES/runner:work"
+		ask go 300
+		finish
+		assert_eq "$command: hits" 300 "$(bystanders hits)"
+		assert_eq "$command: processes" 1 "$(bystanders processes)"
+		assert_eq "$command: seen" 0 "$(summary seen)"
+	done
+}
+
+@test "the text names bystanders, and is silent where there are none" {
+	start_runner
+	arm_as count --comm nobody "$FIXTURES/runner:work"
+	ask go 300
+	finish
+	assert_match footer "$(<err)$(<out)" 'bystanders: 300 hits by 1 process not watched, about [0-9.]+ [mun]?s of their time'
+	fs_ok count "$FIXTURES/calls:work" -- "$FIXTURES/calls" 7
+	refute_match footer "$(<err)$(<out)" bystanders
+}
+
+@test "everybody is watched: nobody is a bystander" {
+	start_runner
+	arm_as count -f json "$FIXTURES/runner:work"
+	ask go 300
+	finish
+	assert_eq seen 300 "$(summary seen)"
+	refute_match summary "$(last_line)" bystanders
+}
