@@ -31,14 +31,16 @@ WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoin
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
+BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 comma    := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
-LIBS     := -lbpf -ldw -lelf -liberty -llzma -lzstd -lz -ljansson -l:libmicrohttpd.a -lm -lpthread
+LIBS      = -lbpf -ldw -lelf -liberty -llzma -lzstd -lz -ljansson -l:libmicrohttpd.a $(ZYDIS_LIBS) -lm -lpthread
 STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lmicrohttpd -lm -lpthread -ldl
 LDFLAGS  ?=
 
 include mk/packages.mk
 include mk/cross.mk
+include mk/zydis.mk
 
 SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
 	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/gpu/*.c src/cmd/*.c)
@@ -46,7 +48,6 @@ OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(
 # What a command does with a hit is compiled for itself (src/engine/objects.c); counting gives the skeleton its name.
 MODES := time stack trace
 SKEL := $(O)/gen/func_snoop.skel.h $(MODES:%=$(O)/gen/func_snoop_%.skel.h) $(O)/gen/gpuevent_snoop.skel.h
-BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
 PAGES := $(sort $(wildcard docs/man/*.1))
 
 BIN := $(if $(STATIC),$(O)/static/funcscope,$(O)/funcscope)
@@ -58,7 +59,7 @@ $(O)/funcscope: $(OBJ)
 	$(CC) $(SANFLAGS) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
 
 # libdw may load libdebuginfod; in a static program it then simply is not there, which is what we want.
-$(O)/static/funcscope: $(OBJ)
+$(O)/static/funcscope: $(OBJ) $(ZYDIS_STATIC)
 	@mkdir -p $(@D)
 	$(CC) -static $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(STATIC_LIBS) 2>&1 | \
 		{ grep -v -e 'statically linked applications requires' -e '[Ii]n function' || true; }

@@ -80,6 +80,24 @@ static void add_json(const struct fsc_target *t, const struct fsc_target_row *r,
 	fsc_buf_puts(b, "}\n");
 }
 
+/* What matches and would get no probe, with the reason. */
+static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf *b)
+{
+	if (!format) {
+		fsc_buf_printf(b, "%-10s  %-18s  ", "refused", "-");
+		fsc_fmt_term(b, k->name);
+		fsc_buf_puts(b, ": ");
+		fsc_fmt_term(b, k->why);
+		fsc_buf_putc(b, '\n');
+		return;
+	}
+	fsc_buf_puts(b, "{\"type\":\"refused\",\"function\":");
+	fsc_fmt_json(b, k->name);
+	fsc_buf_puts(b, ",\"why\":");
+	fsc_fmt_json(b, k->why);
+	fsc_buf_puts(b, "}\n");
+}
+
 static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
@@ -93,6 +111,8 @@ static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
 
 		(format ? add_json : add_text)(at, fsc_targets_row(t, at->row), &b);
 	}
+	for (size_t i = 0; i < t->skipped.n; i++)
+		add_skipped(FSC_AT(struct fsc_skipped, &t->skipped, i), format, &b);
 	if (fsc_buf_failed(&b))
 		rc = fsc_err_nomem(err);
 	else if (fwrite(fsc_buf_str(&b), 1, b.n, stdout) != b.n || fflush(stdout))

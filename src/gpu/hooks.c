@@ -177,8 +177,6 @@ static int attach(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_tar
 		uint32_t probe = fsc_targets_row(t, at->row)->probe;
 		uint32_t row = probe < s->rows.n ? *FSC_AT(uint32_t, &s->rows, probe) : 0;
 
-		if (at->refused)
-			continue;
 		places[used++] =
 		    (struct fsc_gpu_place){.offset = at->body,
 					   .call = row,

@@ -21,74 +21,36 @@ struct insn {
 	size_t len;
 	int64_t
 	    to; /* where it jumps, counted from the function's start; 0 where that is not told */
-	bool onward; /* what follows may be reached from it */
-	int sum;     /* the register it adds a register to, -1 for none */
+	bool onward;		       /* what follows may be reached from it */
+	int sum;		       /* the register it adds a register to, -1 for none */
+	bool nop;		       /* does nothing */
+	enum fsc_insn_verdict verdict; /* whether a uprobe may be put on it */
 };
 
 #ifdef __x86_64__
-static int64_t displacement(const uint8_t *p, size_t n)
-{
-	int32_t wide;
-
-	if (n == 1)
-		return (int8_t)p[0];
-	memcpy(&wide, p, sizeof(wide));
-	return wide;
-}
-
-/* Whether an indirect jump (ModRM at p) is a switch's: by a table of addresses, or to an address
- * that was calculated just before. Nothing else adds to where it jumps. */
-static bool by_table(const uint8_t *p, size_t n, int high, int sum)
-{
-	if (p[0] >> 6 == 3)
-		return sum == (p[0] & 7) + high;
-	return n > 1 && p[0] == 0x24 && (p[1] & 7) == 5 && (p[1] & 0x38) != 0x20;
-}
-
-/* The register a 64-bit `add register, register` adds to. */
-static int sum_of(const uint8_t *p, size_t n, uint8_t rex)
-{
-	if (n != 2 || !(rex & 8) || p[1] >> 6 != 3)
-		return -1;
-	if (p[0] == 0x01)
-		return (p[1] & 7) + (rex & 1 ? 8 : 0);
-	return p[0] == 0x03 ? (p[1] >> 3 & 7) + (rex & 4 ? 8 : 0) : -1;
-}
-
 /* What the instruction at code[at] does to the function; in holds the one before. */
 static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
 {
-	static const uint8_t prefixes[] = {0xf2, 0xf3, 0x66, 0x3e};
-	const uint8_t *p = code + at;
-	size_t i = 0, len = fsc_insn_length(p, size - at);
+	const struct fsc_insn x = fsc_insn_decode(code + at, size - at);
 	int sum = in->sum;
-	uint8_t rex;
 
-	if (!len)
+	if (!x.length)
 		return UNKNOWN;
-	while (i < len && memchr(prefixes, p[i], sizeof(prefixes)))
-		i++;
-	rex = (p[i] & 0xf0) == 0x40 ? p[i++] : 0;
-	*in = (struct insn){.len = len, .onward = true, .sum = sum_of(p + i, len - i, rex)};
-	if (p[i] == 0xc3 || p[i] == 0xc2) {
-		in->onward = false;
-		return RETURNS;
-	}
-	/* What follows a call need not be reached: the called function may never return. */
-	if (p[i] == 0xe8 || p[i] == 0xf4 || (p[i] == 0x0f && p[i + 1] == 0x0b) ||
-	    (p[i] == 0xff && (p[i + 1] & 0x38) == 0x10))
-		in->onward = false;
-	if (p[i] == 0xff && (p[i + 1] & 0x38) == 0x20) {
-		in->onward = false; /* notrack: a switch, too */
-		return p[0] == 0x3e || by_table(p + i + 1, len - i - 1, rex & 1 ? 8 : 0, sum)
-			   ? STAYS
-			   : JUMPS;
-	}
-	if (p[i] != 0xe9 && p[i] != 0xeb)
+	*in = (struct insn){.len = x.length, .sum = x.sum, .verdict = x.verdict, .nop = x.nop};
+	switch (x.flow) {
+	case FSC_FLOW_ON:
+		in->onward = true;
 		return STAYS;
-	in->onward = false;
-	in->to = (int64_t)(at + len) + displacement(p + i + 1, len - i - 1);
-	return in->to < 0 || in->to >= (int64_t)size ? JUMPS : STAYS;
+	case FSC_FLOW_RETURN:
+		return RETURNS;
+	case FSC_FLOW_INDIRECT: /* to an address that was calculated just before: a switch, too */
+		return x.by >= 0 && x.by == sum ? STAYS : JUMPS;
+	case FSC_FLOW_JUMP:
+		in->to = (int64_t)at + x.to;
+		return in->to < 0 || in->to >= (int64_t)size ? JUMPS : STAYS;
+	default: /* What follows a call need not be reached: the function may never return. */
+		return STAYS;
+	}
 }
 #else
 static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
@@ -99,7 +61,7 @@ static enum ending classify(const uint8_t *code, size_t size, size_t at, struct 
 	if (size - at < 4)
 		return UNKNOWN;
 	memcpy(&w, code + at, sizeof(w));
-	*in = (struct insn){.len = 4, .onward = true, .sum = -1};
+	*in = (struct insn){.len = 4, .onward = true, .sum = -1, .nop = w == 0xd503201f};
 	if ((w & 0xffe00000) == 0x8b200000) /* add, extended register */
 		in->sum = (int)(w & 31);
 	/* bl, blr, udf, brk: what follows need not be reached */
@@ -194,20 +156,6 @@ static bool begins(const struct fsc_exits_file *f, uint64_t addr)
 
 /* ---- reading ---- */
 
-static bool is_nop(const uint8_t *p, size_t n)
-{
-#ifdef __x86_64__
-	static const uint8_t prefixes[] = {0xf2, 0xf3, 0x66, 0x2e};
-	size_t i = 0;
-
-	while (i < n && memchr(prefixes, p[i], sizeof(prefixes)))
-		i++;
-	return i < n && (p[i] == 0x90 || p[i] == 0xcc || (p[i] == 0x0f && p[i + 1] == 0x1f));
-#else
-	return n >= 4 && !memcmp(p, "\x1f\x20\x03\xd5", 4);
-#endif
-}
-
 /* A stretch of code that is read. */
 struct stretch {
 	const struct fsc_exits_file *file;
@@ -238,14 +186,14 @@ static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_er
 
 		if (in.to && s->other && to - s->other->addr < s->other->size)
 			what = STAYS;
-		if (what == UNKNOWN || (what != STAYS && fsc_insn_refused(code + at, size - at)))
+		if (what == UNKNOWN || (what != STAYS && in.verdict != FSC_INSN_FINE))
 			return 0;
 		if (what != STAYS)
 			rc = add(s, at, what == JUMPS,
 				 what == JUMPS && !(in.to && begins(s->file, to)), err);
 		if (rc)
 			return rc;
-		if (!is_nop(code + at, in.len))
+		if (!in.nop)
 			onward = in.onward;
 		at += in.len;
 	}

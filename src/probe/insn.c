@@ -1,137 +1,247 @@
-/* A look at x86-64 code: just enough to tell no-operations and cheap instructions. On other
+/* A look at x86-64 code: how long an instruction is, where control goes behind it, and whether a
+ * uprobe may be put on it. The last is the tables below: what the kernel refuses, and what it takes
+ * and then executes wrongly. docs/harm.md has the evidence, tests/harm/sweep makes it. On other
  * machines every instruction is treated alike. */
 #include "probe/insn.h"
 
+#include <stdio.h>
 #include <string.h>
 
-#define PREFIXES "\x66\x2e\x36\x3e\x26\x64\x65\x67\xf2\xf3\xf0"
+#ifdef __x86_64__
+#include <Zydis/Zydis.h>
 
-static size_t prefixes(const uint8_t *code, size_t n)
+/* ---- what uprobes do with it ---- */
+
+/* The opcodes of the first map that the kernel refuses. A vector instruction (VEX, EVEX) is
+ * looked up by its own opcode, of whatever map. */
+static bool opcode_is_refused(uint8_t op)
 {
-	size_t i = 0;
-
-	while (i < n &&
-	       (memchr(PREFIXES, code[i], sizeof(PREFIXES) - 1) || (code[i] & 0xf0) == 0x40))
-		i++;
-	return i;
-}
-
-size_t fsc_insn_operand(const uint8_t *p, size_t n)
-{
-	uint8_t mod, rm;
-	size_t len = 1;
-
-	if (n < 2)
-		return n;
-	mod = p[0] >> 6;
-	rm = p[0] & 7;
-	if (mod == 3)
-		return len;
-	if (rm == 4) {
-		if (mod == 0 && (p[1] & 7) == 5)
-			return len + 1 + 4;
-		len++;
-	}
-	if (mod == 0)
-		return rm == 5 ? len + 4 : len;
-	return len + (mod == 1 ? 1 : 4);
-}
-
-bool fsc_insn_nop5(const uint8_t *code, size_t n)
-{
-	size_t at = prefixes(code, n);
-
-	if (n < 5 || at > 4)
-		return false;
-	if (code[at] == 0x90)
-		return at == 4;
-	if (at > 2 || code[at] != 0x0f || code[at + 1] != 0x1f)
-		return false;
-	return at + 2 + fsc_insn_operand(code + at + 2, n - at - 2) == 5;
-}
-
-bool fsc_insn_emulated(const uint8_t *code, size_t n)
-{
-	size_t at = n && (code[0] & 0xf0) == 0x40; /* REX */
-
-	if (n < 2)
-		return false;
-	if ((code[at] & 0xf8) == 0x50) /* push */
-		return true;
-	if (at)
-		return false;
-	return code[0] == 0x90 || code[0] == 0xe8 || code[0] == 0xe9 || code[0] == 0xeb ||
-	       (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
-}
-
-/* The opcodes that uprobes leave out. A vector instruction (VEX, EVEX) is judged by its own opcode
- * as if it were of the first map. */
-static bool bad_opcode(uint8_t op)
-{
-	static const uint8_t bad[] = {
+	static const uint8_t refused[] = {
 	    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x6c,
 	    0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4, 0xe5,
 	    0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf4, 0xfa, 0xfb,
 	};
 
-	return memchr(bad, op, sizeof(bad)) != NULL;
+	return memchr(refused, op, sizeof(refused)) != NULL;
 }
 
-bool fsc_insn_refused(const uint8_t *code, size_t n)
+/* The opcodes of the first map that the kernel emulates or corrects afterwards: jumps, calls,
+ * returns, nop, popf. It looks at the byte and not at the map, so a vector instruction with that
+ * byte is taken for one of them. */
+static bool opcode_is_special(uint8_t op)
 {
-	static const uint8_t taboo[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e};
-	size_t at = prefixes(code, n), payload;
+	static const uint8_t special[] = {0x90, 0x9a, 0x9d, 0xc2, 0xc3, 0xca,
+					  0xcb, 0xe8, 0xe9, 0xea, 0xeb, 0xff};
 
-	if (at >= n || fsc_insn_nop5(code, n))
-		return false;
-	for (size_t i = 0; i < at; i++)
-		if (memchr(taboo, code[i], sizeof(taboo)))
+	return (op & 0xf0) == 0x70 || memchr(special, op, sizeof(special));
+}
+
+static bool has_prefix(const ZydisDecodedInstruction *z, uint8_t prefix)
+{
+	for (ZyanU8 i = 0; i < z->raw.prefix_count; i++)
+		if (z->raw.prefixes[i].value == prefix)
 			return true;
-	payload = code[at] == 0xc5 ? 1 : code[at] == 0xc4 ? 2 : code[at] == 0x62 ? 3 : 0;
-	if (payload)
-		return at + payload + 1 >= n || bad_opcode(code[at + payload + 1]);
-	return bad_opcode(code[at]);
+	return false;
 }
 
-#ifdef __x86_64__
-static bool is_endbr64(const uint8_t *code, size_t n)
+static bool has_refused_prefix(const ZydisDecodedInstruction *z)
 {
-	return n >= 4 && !memcmp(code, "\xf3\x0f\x1e\xfa", 4);
+	return has_prefix(z, 0xf0) || has_prefix(z, 0x26) || has_prefix(z, 0x2e) ||
+	       has_prefix(z, 0x36) || has_prefix(z, 0x3e);
 }
 
-void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
+static bool is_vector(const ZydisDecodedInstruction *z)
+{
+	return z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
+	       z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+}
+
+static bool is_rip_relative(const ZydisDecodedInstruction *z)
+{
+	return (z->attributes & ZYDIS_ATTRIB_HAS_MODRM) && !z->raw.modrm.mod &&
+	       z->raw.modrm.rm == 5;
+}
+
+static bool is_first_map(const ZydisDecodedInstruction *z)
+{
+	return z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+	       z->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+}
+
+static bool is_second_map(const ZydisDecodedInstruction *z)
+{
+	return z->encoding == ZYDIS_INSTRUCTION_ENCODING_LEGACY &&
+	       z->opcode_map == ZYDIS_OPCODE_MAP_0F;
+}
+
+/* A relative jump or call that the kernel emulates. */
+static bool is_branch(const ZydisDecodedInstruction *z)
+{
+	if (is_second_map(z))
+		return (z->opcode & 0xf0) == 0x80;
+	return is_first_map(z) && ((z->opcode & 0xf0) == 0x70 || z->opcode == 0xe8 ||
+				   z->opcode == 0xe9 || z->opcode == 0xeb);
+}
+
+static bool is_mistaken(const ZydisDecodedInstruction *z)
+{
+	if (is_vector(z))
+		return opcode_is_special(z->opcode);
+	/* xchg with r8: taken for the nop that the same opcode is without REX. */
+	if (is_first_map(z) && z->opcode == 0x90)
+		return z->mnemonic == ZYDIS_MNEMONIC_XCHG;
+	/* The kernel's own decoder does not know these two, and leaves their RIP as it is. */
+	return (z->mnemonic == ZYDIS_MNEMONIC_MOVNTSS || z->mnemonic == ZYDIS_MNEMONIC_MOVNTSD) &&
+	       is_rip_relative(z);
+}
+
+static enum fsc_insn_verdict insn_verdict(const ZydisDecodedInstruction *z)
+{
+	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY && !is_vector(z))
+		return FSC_INSN_UNKNOWN;
+	if (has_refused_prefix(z) || (is_branch(z) && has_prefix(z, 0x66)))
+		return FSC_INSN_REFUSED;
+	if ((is_vector(z) || is_first_map(z)) && opcode_is_refused(z->opcode))
+		return FSC_INSN_REFUSED;
+	return is_mistaken(z) ? FSC_INSN_MISTAKEN : FSC_INSN_FINE;
+}
+
+static bool is_emulated(const ZydisDecodedInstruction *z)
+{
+	if (is_branch(z) || (is_first_map(z) && z->opcode == 0x90))
+		return true;
+	if (!is_first_map(z) || (z->opcode & 0xf8) != 0x50)
+		return false;
+	return z->length == 1 ||
+	       (z->length == 2 && z->raw.rex.B && !z->raw.rex.W && !z->raw.rex.R && !z->raw.rex.X);
+}
+
+/* ---- what it is ---- */
+
+static bool is_nop(const ZydisDecodedInstruction *z)
+{
+	return z->mnemonic == ZYDIS_MNEMONIC_NOP || z->mnemonic == ZYDIS_MNEMONIC_PAUSE ||
+	       z->mnemonic == ZYDIS_MNEMONIC_INT3;
+}
+
+/* Measured: what Linux 6.18 takes for its 5-byte nop. */
+static bool is_nop5(const ZydisDecodedInstruction *z)
+{
+	if (z->length != 5 || !is_nop(z))
+		return false;
+	return (is_first_map(z) && z->opcode == 0x90) || (is_second_map(z) && z->opcode == 0x1f);
+}
+
+/* The register a 64-bit `add register, register` adds to. */
+static int sum_register(const ZydisDecodedInstruction *z)
+{
+	if (z->mnemonic != ZYDIS_MNEMONIC_ADD || !z->raw.rex.W || z->raw.modrm.mod != 3)
+		return -1;
+	if (z->opcode == 0x01)
+		return z->raw.modrm.rm + 8 * z->raw.rex.B;
+	return z->opcode == 0x03 ? z->raw.modrm.reg + 8 * z->raw.rex.R : -1;
+}
+
+static enum fsc_insn_flow jump_flow(const ZydisDecodedInstruction *z, struct fsc_insn *in)
+{
+	if (z->opcode != 0xff) {
+		in->to = z->length + z->raw.imm[0].value.s;
+		return FSC_FLOW_JUMP;
+	}
+	if (z->raw.modrm.mod == 3) {
+		in->by = z->raw.modrm.rm + 8 * z->raw.rex.B;
+		return has_prefix(z, 0x3e) ? FSC_FLOW_SWITCH : FSC_FLOW_INDIRECT;
+	}
+	/* notrack, or by a table of addresses: an index and no base */
+	if (has_prefix(z, 0x3e) || (!z->raw.modrm.mod && z->raw.modrm.rm == 4 &&
+				    z->raw.sib.base == 5 && z->raw.sib.index != 4))
+		return FSC_FLOW_SWITCH;
+	return FSC_FLOW_INDIRECT;
+}
+
+static enum fsc_insn_flow insn_flow(const ZydisDecodedInstruction *z, struct fsc_insn *in)
+{
+	switch (z->mnemonic) {
+	case ZYDIS_MNEMONIC_RET:
+		return FSC_FLOW_RETURN;
+	case ZYDIS_MNEMONIC_CALL:
+		return FSC_FLOW_CALL;
+	case ZYDIS_MNEMONIC_HLT:
+	case ZYDIS_MNEMONIC_UD2:
+		return FSC_FLOW_STOP;
+	case ZYDIS_MNEMONIC_JMP:
+		return jump_flow(z, in);
+	default:
+		return FSC_FLOW_ON;
+	}
+}
+
+static const char *encoding_name(const ZydisDecodedInstruction *z)
+{
+	switch (z->encoding) {
+	case ZYDIS_INSTRUCTION_ENCODING_VEX:
+		return "VEX";
+	case ZYDIS_INSTRUCTION_ENCODING_EVEX:
+		return "EVEX";
+	default:
+		return NULL;
+	}
+}
+
+struct fsc_insn fsc_insn_decode(const uint8_t *code, size_t n)
+{
+	struct fsc_insn in = {.verdict = FSC_INSN_UNKNOWN, .by = -1, .sum = -1, .name = ""};
+	ZydisDecodedInstruction z;
+	ZydisDecoder d;
+
+	ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d, NULL, code, n, &z)))
+		return in;
+	in.length = z.length;
+	in.opcode = z.opcode;
+	in.verdict = insn_verdict(&z);
+	in.flow = insn_flow(&z, &in);
+	in.nop = is_nop(&z);
+	in.nop5 = is_nop5(&z);
+	in.emulated = is_emulated(&z);
+	in.endbr = z.mnemonic == ZYDIS_MNEMONIC_ENDBR64;
+	in.locked = has_prefix(&z, 0xf0);
+	in.sum = sum_register(&z);
+	in.name = ZydisMnemonicGetString(z.mnemonic);
+	in.encoding = encoding_name(&z);
+	return in;
+}
+
+static struct fsc_insn insn_at(const struct fsc_elf *e, uint64_t offset)
 {
 	uint8_t code[16];
-	size_t n;
 
-	t->body = t->offset;
-	for (;;) {
-		n = fsc_elf_read(e, t->body, code, sizeof(code));
-		if (fsc_insn_nop5(code, n)) {
-			if (!t->nop5)
-				t->nop5 = t->body;
-			t->body += 5;
-		} else if (t->at_entry && is_endbr64(code, n)) {
-			t->body += 4;
-		} else {
-			break;
-		}
-		if (t->body - t->offset > 64)
-			break;
-	}
-	t->stepped = !fsc_insn_emulated(code, n);
-	t->refused = fsc_insn_refused(code, n);
+	return fsc_insn_decode(code, fsc_elf_read(e, offset, code, sizeof(code)));
 }
-#else
-void fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t)
+
+bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
 {
-	(void)e;
-	t->body = t->offset;
-	t->stepped = true;
-}
-#endif
+	const struct fsc_insn first = insn_at(e, t->offset);
+	struct fsc_insn in = first;
 
-#ifdef __x86_64__
+	t->body = t->offset;
+	while ((in.nop5 || (t->at_entry && in.endbr)) && t->body - t->offset <= 64) {
+		if (in.nop5 && !t->nop5 && in.verdict == FSC_INSN_FINE)
+			t->nop5 = t->body;
+		t->body += in.length;
+		in = insn_at(e, t->body);
+	}
+	/* Behind endbr64 only because that is cheaper: on it is as good. */
+	if (in.verdict != FSC_INSN_FINE && first.endbr && t->at_entry) {
+		in = first;
+		t->body = t->offset;
+	}
+	t->stepped = !in.emulated;
+	if (in.verdict != FSC_INSN_FINE)
+		fsc_insn_why(&in, why);
+	return in.verdict == FSC_INSN_FINE;
+}
+
 bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
 		       uint64_t *after)
 {
@@ -139,8 +249,7 @@ bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset,
 
 	*before = *after = 0;
 	while (at < offset) {
-		uint8_t code[16];
-		size_t len = fsc_insn_length(code, fsc_elf_read(e, start + at, code, sizeof(code)));
+		size_t len = insn_at(e, start + at).length;
 
 		if (!len)
 			return false;
@@ -151,6 +260,22 @@ bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset,
 	return at == offset;
 }
 #else
+struct fsc_insn fsc_insn_decode(const uint8_t *code, size_t n)
+{
+	(void)code;
+	return (struct fsc_insn){
+	    .length = n < 4 ? 0 : 4, .by = -1, .sum = -1, .name = "", .verdict = FSC_INSN_FINE};
+}
+
+bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
+{
+	(void)e;
+	(void)why;
+	t->body = t->offset;
+	t->stepped = true;
+	return true;
+}
+
 bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
 		       uint64_t *after)
 {
@@ -161,3 +286,24 @@ bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset,
 	return offset % 4 == 0;
 }
 #endif
+
+void fsc_insn_why(const struct fsc_insn *in, char *why)
+{
+	static const char *const texts[FSC_INSN_VERDICTS] = {
+	    [FSC_INSN_FINE] = "uprobes take its first instruction",
+	    [FSC_INSN_UNKNOWN] = "its first instruction could not be decoded",
+	    [FSC_INSN_REFUSED] = "uprobes do not take its first instruction",
+	    [FSC_INSN_MISTAKEN] = "uprobes would execute its first instruction wrongly",
+	};
+	const char *text = texts[in->verdict];
+
+	if (!in->name[0])
+		snprintf(why, FSC_INSN_WHY, "%s", text);
+	else if (in->locked)
+		snprintf(why, FSC_INSN_WHY, "%s (lock %s)", text, in->name);
+	else if (in->encoding)
+		snprintf(why, FSC_INSN_WHY, "%s (%s, %s opcode %02x)", text, in->name, in->encoding,
+			 in->opcode);
+	else
+		snprintf(why, FSC_INSN_WHY, "%s (%s)", text, in->name);
+}

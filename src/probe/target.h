@@ -33,7 +33,6 @@ struct fsc_target {
 	uint64_t nop5; /* file offset of a 5-byte nop the place begins with, 0 if there is none */
 	uint64_t body; /* file offset behind the leading no-operations */
 	bool stepped;  /* the instruction at body must be single-stepped under a probe */
-	bool refused;  /* uprobes do not take the instruction at body */
 	bool at_entry; /* offset is a function's first instruction */
 	bool by_insns; /* returns are taken at exits, else the kernel catches them */
 	struct fsc_exit *exits;

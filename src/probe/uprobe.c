@@ -213,7 +213,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	FSC_AUTO(fsc_freep) char *label = NULL;
 	uint64_t off = s->spec->offset;
 	const char *unfit = NULL;
-	char why[160];
+	char why[FSC_INSN_WHY];
 	int rc = 0;
 	struct fsc_target t = {
 	    .site = FSC_SITE_USER,
@@ -235,9 +235,8 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 			      err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
 		return refuse_offset(s, shown, why, err);
-	fsc_insn_inspect(e, &t);
-	if (t.refused)
-		return refuse(s, shown, "uprobes do not take its first instruction", err);
+	if (!fsc_insn_inspect(e, &t, why))
+		return refuse(s, shown, why, err);
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	if (t.ret || s->scope->pairs)
@@ -298,6 +297,7 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
 	FSC_AUTO(fsc_freep) char *label = NULL;
 	FSC_AUTO(fsc_freep) uint64_t *offsets = NULL;
+	char why[FSC_INSN_WHY];
 	size_t n = 0;
 	int rc = fsc_elf_line(e, s->spec->file, s->spec->line, &offsets, &n, err);
 
@@ -313,9 +313,8 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 		    .offset = offsets[i],
 		};
 
-		fsc_insn_inspect(e, &t);
-		if (t.refused) {
-			rc = refuse(s, label, "uprobes do not take its first instruction", err);
+		if (!fsc_insn_inspect(e, &t, why)) {
+			rc = refuse(s, label, why, err);
 			continue;
 		}
 		s->found++;

@@ -40,7 +40,7 @@ struct search {
 	struct fsc_targets *out;
 	struct fsc_pattern name, group;
 	struct fsc_nearest near;
-	size_t found, probes;
+	size_t found, refused, probes;
 };
 
 static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const struct fsc_usdt *u,
@@ -54,16 +54,17 @@ static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const s
 	    .offset = u->offset,
 	    .ref_ctr = u->sem_offset,
 	};
+	char why[FSC_INSN_WHY];
 	int rc;
 
-	fsc_insn_inspect(e, &t);
 	if (asprintf(&label, "%s:%s", u->provider, u->name) < 0)
 		return fsc_err_nomem(err);
 	if (fsc_scope_excluded(s->scope, u->name) || fsc_scope_excluded(s->scope, label))
 		return 0;
-	if (t.refused)
-		return fsc_targets_skip(s->out, label, "uprobes do not take its first instruction",
-					err);
+	if (!fsc_insn_inspect(e, &t, why)) {
+		s->refused++;
+		return fsc_targets_skip(s->out, label, why, err);
+	}
 	s->found++;
 	t.usdt_args = strdup(u->args ? u->args : "");
 	if (!t.usdt_args)
@@ -120,7 +121,7 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
-	if (!rc && !s->found)
+	if (!rc && !s->found && !s->refused)
 		return nothing_found(s, files, err);
 	return rc;
 }

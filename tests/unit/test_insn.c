@@ -13,6 +13,7 @@
 
 #include "probe/insn.h"
 
+#ifdef __x86_64__
 struct code {
 	const char *bytes;
 	size_t n;
@@ -23,6 +24,31 @@ struct code {
 	{                                                                                          \
 		text, sizeof(text) - 1, yes                                                        \
 	}
+
+static bool is_nop5(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).nop5;
+}
+
+static bool is_emulated(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).emulated;
+}
+
+static bool is_refused(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).verdict == FSC_INSN_REFUSED;
+}
+
+static bool is_mistaken(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).verdict == FSC_INSN_MISTAKEN;
+}
+
+static bool is_unknown(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).verdict == FSC_INSN_UNKNOWN;
+}
 
 static void check(const struct code *c, size_t n, bool (*fn)(const uint8_t *, size_t),
 		  const char *name)
@@ -61,7 +87,7 @@ static void nops_of_five_bytes(void **state)
 	};
 
 	(void)state;
-	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_nop5, "nop5");
+	check(all, sizeof(all) / sizeof(all[0]), is_nop5, "nop5");
 }
 
 static void near_misses(void **state)
@@ -93,7 +119,7 @@ static void near_misses(void **state)
 	};
 
 	(void)state;
-	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_nop5, "nop5");
+	check(all, sizeof(all) / sizeof(all[0]), is_nop5, "nop5");
 }
 
 /* Code that ends in the middle, at every length: no byte behind the end is read (the sanitizer
@@ -112,11 +138,9 @@ static void cut_code(void **state)
 
 			memcpy(code, starts[s], n);
 			if (n < 5)
-				assert_false(fsc_insn_nop5(code, n));
+				assert_false(is_nop5(code, n));
 			else
-				fsc_insn_nop5(code, n);
-			fsc_insn_emulated(code, n);
-			fsc_insn_refused(code, n);
+				is_nop5(code, n);
 			test_free(code);
 		}
 	}
@@ -142,12 +166,12 @@ static void emulated_and_stepped(void **state)
 	    CODE("\x41\x58", false),
 	    CODE("\x0f\x1f\x44\x00\x00", false),
 	    CODE("\x8d\x47\x01", false),
-	    CODE("\x48\xe8\x01\x02\x03\x04", false),
-	    CODE("\x66\x50", false), /* push %ax */
+	    CODE("\x48\xe8\x01\x02\x03\x04", true), /* the kernel looks at the opcode alone */
+	    CODE("\x66\x50", false),		    /* push %ax */
 	};
 
 	(void)state;
-	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_emulated, "emulated");
+	check(all, sizeof(all) / sizeof(all[0]), is_emulated, "emulated");
 }
 
 static void refused_by_uprobes(void **state)
@@ -167,13 +191,98 @@ static void refused_by_uprobes(void **state)
 	    CODE("\x64\x48\x8b\x04\x25\x28\x00\x00\x00", false), /* mov %fs:0x28,%rax */
 	    CODE("\x0f\x1f\x44\x00\x00", false),
 	    CODE("\xc3", false),
+	    CODE("\x66\xe8\x01\x02\x03\x04", true),	/* branches with 66 */
+	    CODE("\x66\x48\xe8\x01\x02\x03\x04", true), /* of __tls_get_addr */
+	    CODE("\x66\x0f\x84\x01\x02\x03\x04", true),
+	    CODE("\xc5\xf9\x6e\xc7", true), /* vmovd %edi,%xmm0: as if it were outs */
 	};
 
 	(void)state;
-	check(all, sizeof(all) / sizeof(all[0]), fsc_insn_refused, "refused");
+	check(all, sizeof(all) / sizeof(all[0]), is_refused, "refused");
 }
 
-#ifdef __x86_64__
+/* What the kernel takes and then executes as something else. */
+static void mistaken_by_uprobes(void **state)
+{
+	static const struct code all[] = {
+	    CODE("\xc5\xf9\x7e\xc7", true),		    /* vmovd %xmm0,%edi */
+	    CODE("\xc4\xe1\xf9\x7e\xc7", true),		    /* vmovq, three bytes of VEX */
+	    CODE("\xc5\xf9\x70\xc0\x10", true),		    /* vpshufd $16 */
+	    CODE("\xc5\xf8\x77", true),			    /* vzeroupper */
+	    CODE("\xc5\xfa\xc2\xc1\x01", true),		    /* vcmpltss */
+	    CODE("\xc4\xe2\xf1\x9d\xc2", true),		    /* vfnmadd132sd */
+	    CODE("\xc5\xf8\x90\xc9", true),		    /* kmovw */
+	    CODE("\xc5\xf9\xeb\xc1", true),		    /* vpor */
+	    CODE("\xc5\xf9\xe8\xc1", true),		    /* vpsubsb */
+	    CODE("\x62\xf2\x7d\x28\x7a\xc6", true),	    /* vpbroadcastb %esi,%ymm0 */
+	    CODE("\x62\xf1\x7d\x48\x7f\x07", true),	    /* vmovdqa32 */
+	    CODE("\x62\xf3\x75\x28\x71\xc2\x03", true),	    /* vpshldd */
+	    CODE("\xf3\x0f\x2b\x05\x00\x00\x00\x00", true), /* movntss, RIP */
+	    CODE("\xf2\x0f\x2b\x05\x00\x00\x00\x00", true),
+	    CODE("\xf3\x0f\x2b\x00", false),
+	    CODE("\x0f\x2b\x05\x00\x00\x00\x00", false), /* movntps: as any other */
+	    CODE("\x49\x90", true),			 /* xchg %rax,%r8: no nop */
+	    CODE("\x41\x90", true),
+	    CODE("\x48\x90", false),
+	    CODE("\x66\x90", false),
+	    CODE("\xf3\x90", false),
+	    CODE("\xc5\xf9\x6f\x07", false), /* refused by the kernel itself */
+	    CODE("\xc5\xf8\x57\xc0", false), /* vxorps */
+	    CODE("\xc5\xf8\x28\x07", false), /* vmovaps */
+	    CODE("\x66\x0f\x7e\xc7", false), /* movd: the second map is told from the first */
+	    CODE("\x66\x0f\xeb\xc1", false),
+	    CODE("\x0f\xc2\xc1\x01", false),
+	    CODE("\xc3", false),
+	    CODE("\x74\x10", false),
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), is_mistaken, "mistaken");
+}
+
+static void unknown_to_the_decoder(void **state)
+{
+	static const struct code all[] = {
+	    CODE("\x06", true),			    /* not in 64-bit code */
+	    CODE("\xd5\x00\x58", true),		    /* REX2 */
+	    CODE("\x62\xf4\x7c\x18\x01\xc8", true), /* APX: add with a new destination */
+	    CODE("\x8f\xe9\x78\x81\xc1", true),	    /* XOP: vfrczpd */
+	    CODE("\x0f\x0f\xc1\x9e", true),	    /* 3DNow: pfadd */
+	    CODE("\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x66\x90",
+		 true),		     /* 16 bytes */
+	    CODE("\x8f\x00", false), /* pop */
+	    CODE("\x90", false),
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), is_unknown, "unknown");
+}
+
+static void reasons_name_the_instruction(void **state)
+{
+	static const struct {
+		const char *bytes, *text;
+	} all[] = {
+	    {"\xc5\xf9\x7e\xc7",
+	     "uprobes would execute its first instruction wrongly (vmovd, VEX opcode 7e)"},
+	    {"\x62\xf2\x7d\x28\x7a\xc6",
+	     "uprobes would execute its first instruction wrongly (vpbroadcastb, EVEX opcode 7a)"},
+	    {"\x49\x90\x90\x90", "uprobes would execute its first instruction wrongly (xchg)"},
+	    {"\xf4\x90\x90\x90", "uprobes do not take its first instruction (hlt)"},
+	    {"\xf0\xff\x07\x90", "uprobes do not take its first instruction (lock inc)"},
+	    {"\x06\x90\x90\x90", "its first instruction could not be decoded"},
+	};
+	char why[FSC_INSN_WHY];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct fsc_insn in = fsc_insn_decode((const uint8_t *)all[i].bytes, i == 1 ? 6 : 4);
+
+		fsc_insn_why(&in, why);
+		assert_string_equal(why, all[i].text);
+	}
+}
+
 /* Functions of this program, by the byte. */
 #define FUNC(name, bytes)                                                                          \
 	__asm__(".pushsection .text\n.globl " #name "\n.type " #name                               \
@@ -189,6 +298,10 @@ FUNC(insn_endbr, ENDBR "," PUSH ",0x5d");
 FUNC(insn_nop5, NOP5 "," PUSH ",0x5d");
 FUNC(insn_endbr_nop5, ENDBR "," NOP5 ",0x31,0xc0");
 FUNC(insn_nops, NOP5 "," NOP5 "," PUSH ",0x5d");
+FUNC(insn_endbr_vmovd, ENDBR ",0xc5,0xf9,0x7e,0xc7");
+FUNC(insn_endbr_nop5_vmovd, ENDBR "," NOP5 ",0xc5,0xf9,0x7e,0xc7");
+FUNC(insn_vmovd, "0xc5,0xf9,0x7e,0xc7");
+FUNC(insn_nop5_vmovd, NOP5 ",0xc5,0xf9,0x7e,0xc7");
 FUNC(insn_one_byte, "0x90,0x90,0x90,0x90,0x90");
 FUNC(insn_twenty,
      NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5 "," NOP5
@@ -215,11 +328,18 @@ static void where_a_probe_goes(void **state)
 		unsigned body;
 		bool stepped;
 	} all[] = {
-	    {"insn_plain", -1, 0, false},    {"insn_stepped", -1, 0, true},
-	    {"insn_endbr", -1, 4, false},    {"insn_nop5", 0, 5, false},
-	    {"insn_endbr_nop5", 4, 9, true}, {"insn_nops", 0, 10, false},
+	    {"insn_plain", -1, 0, false},
+	    {"insn_stepped", -1, 0, true},
+	    {"insn_endbr", -1, 4, false},
+	    {"insn_nop5", 0, 5, false},
+	    {"insn_endbr_nop5", 4, 9, true},
+	    {"insn_nops", 0, 10, false},
 	    {"insn_one_byte", -1, 0, false},
+	    /* behind is a bad place, on endbr64 is not */
+	    {"insn_endbr_vmovd", -1, 0, true},
+	    {"insn_endbr_nop5_vmovd", 4, 0, true},
 	};
+	char why[FSC_INSN_WHY];
 	struct fsc_elf *e = NULL;
 
 	(void)state;
@@ -228,7 +348,7 @@ static void where_a_probe_goes(void **state)
 		uint64_t at = offset_of(e, all[i].name);
 		struct fsc_target t = {.offset = at, .at_entry = true};
 
-		fsc_insn_inspect(e, &t);
+		assert_true(fsc_insn_inspect(e, &t, why));
 		if (t.nop5 != (all[i].nop5 < 0 ? 0 : at + (uint64_t)all[i].nop5) ||
 		    t.body != at + all[i].body || t.stepped != all[i].stepped || t.offset != at)
 			fail_msg("%s: nop5 %#llx body %#llx stepped %d, begins at %#llx",
@@ -238,27 +358,45 @@ static void where_a_probe_goes(void **state)
 	fsc_elf_free(e);
 }
 
+static void where_no_probe_goes(void **state)
+{
+	static const char *const all[] = {"insn_vmovd", "insn_nop5_vmovd"};
+	char why[FSC_INSN_WHY];
+	struct fsc_elf *e = NULL;
+
+	(void)state;
+	assert_int_equal(fsc_elf_open("/proc/self/exe", "", &e, NULL), 0);
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct fsc_target t = {.offset = offset_of(e, all[i]), .at_entry = true};
+
+		assert_false(fsc_insn_inspect(e, &t, why));
+		assert_non_null(strstr(why, "vmovd"));
+	}
+	fsc_elf_free(e);
+}
+
 /* Inside a function endbr64 is the target of a jump somebody asked to see: it is not stepped over.
  */
 static void inside_a_function(void **state)
 {
 	struct fsc_elf *e = NULL;
+	char why[FSC_INSN_WHY];
 	struct fsc_target t;
 
 	(void)state;
 	assert_int_equal(fsc_elf_open("/proc/self/exe", "", &e, NULL), 0);
 	t = (struct fsc_target){.offset = offset_of(e, "insn_endbr")};
-	fsc_insn_inspect(e, &t);
+	fsc_insn_inspect(e, &t, why);
 	assert_int_equal(t.body, t.offset);
 	t = (struct fsc_target){.offset = offset_of(e, "insn_nop5")};
-	fsc_insn_inspect(e, &t);
+	fsc_insn_inspect(e, &t, why);
 	assert_int_equal(t.nop5, t.offset);
 	/* a long row of nops ends somewhere, and a place behind the file's end is no crash */
 	t = (struct fsc_target){.offset = offset_of(e, "insn_twenty"), .at_entry = true};
-	fsc_insn_inspect(e, &t);
+	fsc_insn_inspect(e, &t, why);
 	assert_true(t.body - t.offset >= 64 && t.body - t.offset <= 100);
 	t = (struct fsc_target){.offset = UINT64_MAX - 3, .at_entry = true};
-	fsc_insn_inspect(e, &t);
+	fsc_insn_inspect(e, &t, why);
 	assert_int_equal(t.nop5, 0);
 	fsc_elf_free(e);
 }
@@ -286,7 +424,7 @@ static void lengths_agree_with_objdump(void **state)
 		}
 		if (n < 2 || strstr(line, "(bad)"))
 			continue;
-		len = fsc_insn_length(code, sizeof(code));
+		len = fsc_insn_decode(code, sizeof(code)).length;
 		if (len && len != n)
 			fail_msg("%zu bytes, not %zu: %s", len, n, line);
 		known += len != 0;
@@ -320,13 +458,17 @@ static void boundaries(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+#ifdef __x86_64__
 	    cmocka_unit_test(nops_of_five_bytes),
 	    cmocka_unit_test(near_misses),
 	    cmocka_unit_test(cut_code),
 	    cmocka_unit_test(emulated_and_stepped),
 	    cmocka_unit_test(refused_by_uprobes),
-#ifdef __x86_64__
+	    cmocka_unit_test(mistaken_by_uprobes),
+	    cmocka_unit_test(unknown_to_the_decoder),
+	    cmocka_unit_test(reasons_name_the_instruction),
 	    cmocka_unit_test(where_a_probe_goes),
+	    cmocka_unit_test(where_no_probe_goes),
 	    cmocka_unit_test(inside_a_function),
 	    cmocka_unit_test(lengths_agree_with_objdump),
 	    cmocka_unit_test(boundaries),
