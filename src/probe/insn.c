@@ -17,9 +17,9 @@
 static bool opcode_is_refused(uint8_t op)
 {
 	static const uint8_t refused[] = {
-	    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x6c,
-	    0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4, 0xe5,
-	    0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf4, 0xfa, 0xfb,
+	    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x62,
+	    0x6c, 0x6d, 0x6e, 0x6f, 0x82, 0x9a, 0xcc, 0xcd, 0xce, 0xcf, 0xd4, 0xd5, 0xd6, 0xe4,
+	    0xe5, 0xe6, 0xe7, 0xea, 0xec, 0xed, 0xee, 0xef, 0xf0, 0xf1, 0xf4, 0xfa, 0xfb,
 	};
 
 	return memchr(refused, op, sizeof(refused)) != NULL;
@@ -83,26 +83,96 @@ static bool is_branch(const ZydisDecodedInstruction *z)
 				   z->opcode == 0xe9 || z->opcode == 0xeb);
 }
 
+static bool is_looping(const ZydisDecodedInstruction *z)
+{
+	return is_first_map(z) && (z->opcode & 0xfc) == 0xe0; /* loop, jrcxz */
+}
+
+static bool is_indirect_call(const ZydisDecodedInstruction *z)
+{
+	return is_first_map(z) && z->opcode == 0xff && z->raw.modrm.reg == 2;
+}
+
+/* Whether a prefix f2 or f3 is there that the instruction does not need. */
+static bool has_idle_repeat(const ZydisDecodedInstruction *z)
+{
+	for (ZyanU8 i = 0; i < z->raw.prefix_count; i++)
+		if ((z->raw.prefixes[i].value | 1) == 0xf3 &&
+		    z->raw.prefixes[i].type != ZYDIS_PREFIX_TYPE_MANDATORY)
+			return true;
+	return false;
+}
+
+/* By name, whatever the operands. */
+static bool name_is_mistaken(ZydisMnemonic name)
+{
+	switch (name) {
+	case ZYDIS_MNEMONIC_PUSHF: /* the flag of single-stepping is pushed, too */
+	case ZYDIS_MNEMONIC_PUSHFD:
+	case ZYDIS_MNEMONIC_PUSHFQ:
+	case ZYDIS_MNEMONIC_SYSCALL: /* goes on behind the copy; a new process begins there */
+	case ZYDIS_MNEMONIC_SLDT:    /* with UMIP: emulated, and goes on behind the copy */
+	case ZYDIS_MNEMONIC_STR:
+	case ZYDIS_MNEMONIC_SMSW:
+	case ZYDIS_MNEMONIC_SGDT:
+	case ZYDIS_MNEMONIC_SIDT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* The kernel's own decoder takes these for other instructions, without an operand, and leaves their
+ * RIP as it is. */
+static bool rip_is_mistaken(const ZydisDecodedInstruction *z)
+{
+	if (!is_rip_relative(z) || z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+		return false;
+	return z->mnemonic == ZYDIS_MNEMONIC_MOVNTSS || z->mnemonic == ZYDIS_MNEMONIC_MOVNTSD ||
+	       (!is_first_map(z) && has_idle_repeat(z));
+}
+
 static bool is_mistaken(const ZydisDecodedInstruction *z)
 {
 	if (is_vector(z))
 		return opcode_is_special(z->opcode);
 	/* xchg with r8: taken for the nop that the same opcode is without REX. */
-	if (is_first_map(z) && z->opcode == 0x90)
-		return z->mnemonic == ZYDIS_MNEMONIC_XCHG;
-	/* The kernel's own decoder does not know these two, and leaves their RIP as it is. */
-	return (z->mnemonic == ZYDIS_MNEMONIC_MOVNTSS || z->mnemonic == ZYDIS_MNEMONIC_MOVNTSD) &&
-	       is_rip_relative(z);
+	if (is_first_map(z) && z->opcode == 0x90 && z->mnemonic == ZYDIS_MNEMONIC_XCHG)
+		return true;
+	if (has_prefix(z, 0x66) && (is_looping(z) || is_indirect_call(z)))
+		return true;
+	return name_is_mistaken(z->mnemonic) || rip_is_mistaken(z);
+}
+
+/* A repeated string instruction is hit again at each repetition. */
+static bool is_repeated(const ZydisDecodedInstruction *z)
+{
+	return is_first_map(z) && (has_prefix(z, 0xf2) || has_prefix(z, 0xf3)) &&
+	       ((z->opcode >= 0xa4 && z->opcode <= 0xa7) ||
+		(z->opcode >= 0xaa && z->opcode <= 0xaf));
+}
+
+/* What the kernel's decoder does not know, or keeps off: of one maker's processors only, and loads
+ * of ss, which it tells by the byte as above. */
+static bool is_unsupported(const ZydisDecodedInstruction *z)
+{
+	return z->meta.isa_ext == ZYDIS_ISA_EXT_FMA4 || z->meta.isa_ext == ZYDIS_ISA_EXT_XOP ||
+	       z->meta.isa_ext == ZYDIS_ISA_EXT_KNC || z->mnemonic == ZYDIS_MNEMONIC_EXTRQ ||
+	       z->mnemonic == ZYDIS_MNEMONIC_INSERTQ || z->mnemonic == ZYDIS_MNEMONIC_JKZD ||
+	       z->mnemonic == ZYDIS_MNEMONIC_JKNZD ||
+	       ((is_vector(z) || is_first_map(z)) && z->opcode == 0x8e && z->raw.modrm.reg == 2);
 }
 
 static enum fsc_insn_verdict insn_verdict(const ZydisDecodedInstruction *z)
 {
 	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY && !is_vector(z))
 		return FSC_INSN_UNKNOWN;
-	if (has_refused_prefix(z) || (is_branch(z) && has_prefix(z, 0x66)))
+	if (has_refused_prefix(z) || (is_branch(z) && has_prefix(z, 0x66)) || is_unsupported(z))
 		return FSC_INSN_REFUSED;
 	if ((is_vector(z) || is_first_map(z)) && opcode_is_refused(z->opcode))
 		return FSC_INSN_REFUSED;
+	if (is_repeated(z))
+		return FSC_INSN_REPEATED;
 	return is_mistaken(z) ? FSC_INSN_MISTAKEN : FSC_INSN_FINE;
 }
 
@@ -294,6 +364,7 @@ void fsc_insn_why(const struct fsc_insn *in, char *why)
 	    [FSC_INSN_UNKNOWN] = "its first instruction could not be decoded",
 	    [FSC_INSN_REFUSED] = "uprobes do not take its first instruction",
 	    [FSC_INSN_MISTAKEN] = "uprobes would execute its first instruction wrongly",
+	    [FSC_INSN_REPEATED] = "each repetition of its first instruction would be a hit",
 	};
 	const char *text = texts[in->verdict];
 

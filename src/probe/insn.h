@@ -15,6 +15,7 @@ enum fsc_insn_verdict {
 	FSC_INSN_UNKNOWN,  /* the decoder does not know it */
 	FSC_INSN_REFUSED,  /* the kernel refuses it, and says so only once the file is mapped */
 	FSC_INSN_MISTAKEN, /* the kernel takes it and then executes something else */
+	FSC_INSN_REPEATED, /* each repetition would be a hit */
 	FSC_INSN_VERDICTS,
 };
 

@@ -194,7 +194,12 @@ static void refused_by_uprobes(void **state)
 	    CODE("\x66\xe8\x01\x02\x03\x04", true),	/* branches with 66 */
 	    CODE("\x66\x48\xe8\x01\x02\x03\x04", true), /* of __tls_get_addr */
 	    CODE("\x66\x0f\x84\x01\x02\x03\x04", true),
-	    CODE("\xc5\xf9\x6e\xc7", true), /* vmovd %edi,%xmm0: as if it were outs */
+	    CODE("\xc5\xf9\x6e\xc7", true),	/* vmovd %edi,%xmm0: as if it were outs */
+	    CODE("\x8e\xd1", true),		/* mov %ecx,%ss */
+	    CODE("\xc4\xe2\x79\x8e\x17", true), /* vpmaskmovd: as if it were */
+	    CODE("\xc4\xe2\x79\x8e\x07", false),
+	    CODE("\x66\x0f\x79\xd1", true),	    /* extrq */
+	    CODE("\xc4\xe3\x79\x68\xd1\x11", true), /* vfmaddps: FMA4 */
 	};
 
 	(void)state;
@@ -226,9 +231,20 @@ static void mistaken_by_uprobes(void **state)
 	    CODE("\x48\x90", false),
 	    CODE("\x66\x90", false),
 	    CODE("\xf3\x90", false),
-	    CODE("\xc5\xf9\x6f\x07", false), /* refused by the kernel itself */
-	    CODE("\xc5\xf8\x57\xc0", false), /* vxorps */
-	    CODE("\xc5\xf8\x28\x07", false), /* vmovaps */
+	    CODE("\x9c", true), /* pushf */
+	    CODE("\x9d", false),
+	    CODE("\x0f\x05", true),	/* syscall */
+	    CODE("\x0f\x01\xe1", true), /* smsw */
+	    CODE("\x66\xe2\x10", true), /* loop, 16 bits */
+	    CODE("\xe2\x10", false),
+	    CODE("\x66\xff\xd1", true), /* call *%cx */
+	    CODE("\xff\xd1", false),
+	    CODE("\xff\x25\x00\x00\x00\x00", false),	     /* jmp *0(%rip) */
+	    CODE("\xf3\x0f\x98\x05\x00\x00\x00\x00", true),  /* sets, a prefix for nothing */
+	    CODE("\xf3\x0f\x10\x05\x00\x00\x00\x00", false), /* movss: the prefix is part of it */
+	    CODE("\xc5\xf9\x6f\x07", false),		     /* refused by the kernel itself */
+	    CODE("\xc5\xf8\x57\xc0", false),		     /* vxorps */
+	    CODE("\xc5\xf8\x28\x07", false),		     /* vmovaps */
 	    CODE("\x66\x0f\x7e\xc7", false), /* movd: the second map is told from the first */
 	    CODE("\x66\x0f\xeb\xc1", false),
 	    CODE("\x0f\xc2\xc1\x01", false),
@@ -238,6 +254,24 @@ static void mistaken_by_uprobes(void **state)
 
 	(void)state;
 	check(all, sizeof(all) / sizeof(all[0]), is_mistaken, "mistaken");
+}
+
+static bool is_repeated(const uint8_t *code, size_t n)
+{
+	return fsc_insn_decode(code, n).verdict == FSC_INSN_REPEATED;
+}
+
+static void repeated_strings(void **state)
+{
+	static const struct code all[] = {
+	    CODE("\xf3\xa4", true),				 /* rep movsb */
+	    CODE("\xf3\x48\xab", true),				 /* rep stosq */
+	    CODE("\xf2\xae", true),				 /* repne scasb */
+	    CODE("\xa4", false),	CODE("\xf3\xc3", false), /* rep ret */
+	};
+
+	(void)state;
+	check(all, sizeof(all) / sizeof(all[0]), is_repeated, "repeated");
 }
 
 static void unknown_to_the_decoder(void **state)
@@ -465,6 +499,7 @@ int main(void)
 	    cmocka_unit_test(emulated_and_stepped),
 	    cmocka_unit_test(refused_by_uprobes),
 	    cmocka_unit_test(mistaken_by_uprobes),
+	    cmocka_unit_test(repeated_strings),
 	    cmocka_unit_test(unknown_to_the_decoder),
 	    cmocka_unit_test(reasons_name_the_instruction),
 	    cmocka_unit_test(where_a_probe_goes),
