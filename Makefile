@@ -147,6 +147,7 @@ demo: deps
 	@tools/demo
 
 include mk/fixtures.mk
+include mk/harm.mk
 include mk/lib.mk
 include mk/vm.mk
 include mk/test.mk
