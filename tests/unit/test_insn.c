@@ -225,13 +225,14 @@ static void mistaken_by_uprobes(void **state)
 	    CODE("\xf3\x0f\x2b\x05\x00\x00\x00\x00", true), /* movntss, RIP */
 	    CODE("\xf2\x0f\x2b\x05\x00\x00\x00\x00", true),
 	    CODE("\xf3\x0f\x2b\x00", false),
-	    CODE("\x0f\x2b\x05\x00\x00\x00\x00", false), /* movntps: as any other */
-	    CODE("\x49\x90", true),			 /* xchg %rax,%r8: no nop */
+	    CODE("\x0f\x2b\x05\x00\x00\x00\x00", false),     /* movntps: as any other */
+	    CODE("\x0f\xa4\x15\x00\x00\x00\x00\x11", false), /* shld $17, RIP */
+	    CODE("\x49\x90", true),			     /* xchg %rax,%r8: no nop */
 	    CODE("\x41\x90", true),
 	    CODE("\x48\x90", false),
 	    CODE("\x66\x90", false),
-	    CODE("\xf3\x90", false),
-	    CODE("\x9c", true), /* pushf */
+	    CODE("\xf3\x90", true), /* pause */
+	    CODE("\x9c", true),	    /* pushf */
 	    CODE("\x9d", false),
 	    CODE("\x0f\x05", true),	/* syscall */
 	    CODE("\x0f\x01\xe1", true), /* smsw */
