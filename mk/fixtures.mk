@@ -22,7 +22,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule $(FIX_GPU)
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed $(FIX_GPU)
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -94,6 +94,13 @@ $(FIX)/tails: $(FIX_SRC)/tails.c $(FIX_HDR)
 	grep -Eq '^[[:space:]]+(jmp|b)[[:space:]]+tail_g$$' $@.s
 	grep -Eq '^[[:space:]]+(jmp|b)[[:space:]]+tail_h$$' $@.s
 	$(CC) $(FIX_CFLAGS) -o $@ $@.s
+	rm -f $@.s
+
+# The victims of tests/e2e/harm.bats: calls of libm that stay calls, and on x86-64 a function that begins as it should.
+$(FIX)/harmed: $(FIX_SRC)/harmed.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-builtin -ffp-contract=fast -S -o $@.s $<
+	[ $(FIX_ARCH) != x86_64 ] || grep -A 8 '^victim_fnmadd:' $@.s | grep -q vfnmadd132sd
+	$(CC) $(FIX_CFLAGS) -o $@ $@.s -lm -ldl
 	rm -f $@.s
 
 # Stacks by frame pointers need them in every frame; without them only the unwind tables help.

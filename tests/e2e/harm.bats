@@ -1,0 +1,85 @@
+# What is watched computes what it computes unwatched: instructions that uprobes execute wrongly get no probe. Libraries are private
+# copies: a wrong probe on the machine's own would hurt every process.
+load common
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+# private_copies: libm, libc and the loader into $TMP/private; $RUN begins a command with them.
+private_copies() {
+	local paths path
+	need_fixture harmed
+	mapfile -t paths < <("$FIXTURES/harmed" --paths)
+	mkdir -p "$TMP/private"
+	for path in "${paths[@]}"; do
+		cp "$(realpath "$path")" "$TMP/private/$(basename "$path")"
+	done
+	LIBM=$TMP/private/$(basename "${paths[0]}")
+	LIBC=$TMP/private/$(basename "${paths[1]}")
+	RUN=("$TMP/private/$(basename "${paths[2]}")" --library-path "$TMP/private" "$FIXTURES/harmed")
+}
+
+# In a guest each probe costs, and where they go on one by one it takes minutes.
+# bats test_tags=guest,deep
+@test "of all encodings that funcscope attaches to, none is changed" {
+	local set=encodings
+	need_fixture harm/sweep
+	need_check uprobe
+	[[ $(doctor_says uprobe.multi) == true ]] || set=short
+	[[ -z ${IN_VM:-} ]] || set=short
+	FUNCSCOPE=$FUNCSCOPE FIXTURES=$FIXTURES "$FIXTURES/harm/sweep" "$set" >sweep || fail "$(head -40 sweep)"
+	assert_match attached "$(grep '^all' sweep)" '^all +[0-9]+ +[0-9]{4,} .* [1-9][0-9]{3,} +0$'
+}
+
+# bats test_tags=guest,long
+@test "of the instructions of real libraries that funcscope attaches to, none is changed" {
+	need_fixture harm/sweep
+	need_check uprobe
+	FUNCSCOPE=$FUNCSCOPE FIXTURES=$FIXTURES "$FIXTURES/harm/sweep" libraries >sweep || fail "$(head -40 sweep)"
+	assert_match attached "$(grep '^all' sweep)" ' [1-9][0-9]{2,} +0$'
+}
+
+# bats test_tags=guest
+@test "doctor tries the instructions" {
+	need_fixture harm/sweep
+	need_check uprobe
+	fs_ok doctor
+	assert_match row "$(grep ' instructions ' out)" 'yes .* ([0-9]+) of ([0-9]+) that funcscope attaches to behave'
+}
+
+@test "libm's functions under a pattern compute as before, those left out have a reason" {
+	private_copies
+	fs list "$LIBM:__*_fma"
+	((status == 0)) || skip "no names of libm's implementations (package libc6-dbg)"
+	"${RUN[@]}" plain
+	fs_json "$LIBM:__*_fma" -- "${RUN[@]}" probed
+	cmp plain probed
+	assert_match refused "$(tail -1 out)" '"why":"uprobes would execute its first instruction wrongly \(vmov[dq], VEX opcode 7e\)"'
+}
+
+@test "every function of libc, and the output is the same" {
+	private_copies
+	"${RUN[@]}" plain
+	fs_json "$LIBC:*" -x '_start' -- "${RUN[@]}" probed
+	cmp plain probed
+	fs_ok time "$LIBC:*" -- "${RUN[@]}" probed
+	cmp plain probed
+}
+
+@test "a function that begins with vfnmadd132sd is refused by name" {
+	need_fixture harm/sweep
+	private_copies
+	"${RUN[@]}" plain
+	fs_error 1 'victim_fnmadd.*wrongly \(vfnmadd132sd, VEX opcode 9d\)' count "$FIXTURES/harmed:victim_fnmadd" -- "${RUN[@]}" probed
+	fs_json "$FIXTURES/harmed:victim_*" "$FIXTURES/harmed:main" -- "${RUN[@]}" probed
+	cmp plain probed
+	assert_match refused "$(tail -1 out)" 'victim_vmovd.*vmovd, VEX opcode 7e'
+}
+
+@test "list names what gets no probe, and why" {
+	need_fixture harm/sweep
+	fs_ok list "$FIXTURES/harmed:victim_*" "$FIXTURES/harmed:main"
+	assert_match text "$(<out)" $'\n''refused +- +victim_vmovd: uprobes would execute its first instruction wrongly \(vmovd'
+	fs_ok list -f json "$FIXTURES/harmed:victim_*" "$FIXTURES/harmed:main"
+	assert_eq refused 2 "$(rows type=refused | wc -l)"
+}
