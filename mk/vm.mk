@@ -8,7 +8,7 @@
 #   make test-vm-amd64-6.1     one guest
 #   tests/vm/run GUEST --exec 'COMMAND'      look around in a guest
 
-VM_GUESTS := amd64-6.1 amd64-6.12 arm64-6.12
+VM_GUESTS := amd64-6.1 amd64-6.12 amd64-6.18 amd64-newest arm64-6.12
 
 # What a machine needs to run all guests and to build for them.
 VM_PACKAGES := qemu-system-x86 qemu-system-arm cpio debian-archive-keyring \
@@ -18,6 +18,7 @@ VM_PACKAGES := qemu-system-x86 qemu-system-arm cpio debian-archive-keyring \
 
 vm-fetch:
 	set -e; for guest in $(VM_GUESTS); do tests/vm/kernel $$guest; done
+	tests/vm/qemu
 	tests/vm/rootfs amd64
 	tests/vm/rootfs arm64
 	tests/vm/sysroot arm64

@@ -141,7 +141,7 @@ static void check_features(struct report *r)
 		const char *why;
 		int rc = fsc_feature_try((enum fsc_feature)f, &why);
 
-		finding(r, rc == 0, row->name, rc || why[0] ? why : row->what,
+		finding(r, rc == 0, row->name, rc ? why : row->what,
 			rc == -EPERM || rc == -EACCES ? refused_advice() : row->without);
 	}
 }

@@ -17,7 +17,6 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
-#include "engine/harmtrial.h"
 #include "engine/self.h"
 #include "engine/sys.h"
 #include "sym/tracefs.h"
@@ -378,8 +377,6 @@ const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
 				      "with -p one event per function is used instead"},
     [FSC_FEATURE_UPROBE_SESSION] = {"uprobe.session", "entry and return in one program",
 				    try_uprobe_session, "two programs are used instead"},
-    [FSC_FEATURE_INSNS] = {"instructions", "uprobes that change nothing", fsc_harm_trial,
-			   "probe nothing that matters on this kernel, and report it"},
     [FSC_FEATURE_FAST_UPROBE] = {"fast uprobe", "probes without a trap on 5-byte nops", try_fast,
 				 "every hit of a user function costs a trap"},
     [FSC_FEATURE_FAST_UPROBE_FORK] = {"fast uprobe, fork", "using them without being asked",

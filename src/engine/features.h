@@ -12,7 +12,6 @@ enum fsc_feature {
 	FSC_FEATURE_UPROBE_MULTI,
 	FSC_FEATURE_UPROBE_MULTI_PID,
 	FSC_FEATURE_UPROBE_SESSION,
-	FSC_FEATURE_INSNS,
 	FSC_FEATURE_FAST_UPROBE,
 	FSC_FEATURE_FAST_UPROBE_FORK,
 	FSC_FEATURE_RAW_TRACEPOINT,
@@ -27,10 +26,10 @@ enum fsc_feature {
 
 struct fsc_feature_row {
 	const char *name;
-	const char *what;		     /* it is good for */
-	int (*trial)(char *why, unsigned n); /* 0: works, why may say how; -errno and the reason in
-					      * words otherwise */
-	const char *without;		     /* what happens, or what to do, where it is missing */
+	const char *what; /* it is good for */
+	int (*trial)(char *why,
+		     unsigned n); /* 0: works; -errno and the reason in words otherwise */
+	const char *without;	  /* what happens, or what to do, where it is missing */
 };
 
 extern const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX];

@@ -314,7 +314,7 @@ static bool row_differs(const struct board *b, size_t i)
 	       (!b->plain_signal[i] && memcmp(&b->plain[i], &b->probed[i], sizeof(b->plain[i])));
 }
 
-static int judge(const struct board *b, const struct links *l, char *why, unsigned n)
+static int judge(const struct board *b, const struct links *l, char *why, size_t n)
 {
 	unsigned taken = 0, good = 0, refused = 0, wrong = 0;
 	char first[FSC_INSN_WHY] = "";
@@ -385,7 +385,7 @@ static int run_trial(struct board *b, struct links *l)
 	return rc ? rc : WIFEXITED(status) && !WEXITSTATUS(status) ? 0 : -EFAULT;
 }
 
-int fsc_harm_trial(char *why, unsigned n)
+int fsc_harm_trial(char *why, size_t n)
 {
 	struct board *b =
 	    mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -405,7 +405,7 @@ int fsc_harm_trial(char *why, unsigned n)
 	return rc;
 }
 #else
-int fsc_harm_trial(char *why, unsigned n)
+int fsc_harm_trial(char *why, size_t n)
 {
 	snprintf(why, n, "only x86-64 has instructions that uprobes execute wrongly");
 	return 0;

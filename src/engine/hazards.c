@@ -10,6 +10,7 @@
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
+#include "engine/harmtrial.h"
 #include "engine/kfuncs.h"
 #include "engine/preempt.h"
 #include "engine/sys.h"
@@ -78,6 +79,8 @@ static int try_stack_guard(char *detail, size_t n)
 }
 
 const struct fsc_hazard_row fsc_hazards[] = {
+    {"instructions", fsc_harm_trial,
+     "probe nothing that matters on this kernel, and please report its version"},
     {"private BPF stacks", try_private_stack,
      "nothing will be attached to user functions; please report the kernel's version"},
     {"mixed-up stacks", try_stack_guard, NULL},

@@ -4,8 +4,18 @@
 
 load common
 
-setup() { e2e_setup; }
-teardown() { e2e_teardown; }
+setup() {
+	e2e_setup
+	mkfifo hold
+	exec 5<>hold
+}
+
+# What funcscope let go goes on without it.
+teardown() {
+	printf '\n\n\n' >&5
+	exec 5>&-
+	e2e_teardown
+}
 
 # hits: of the summary's bystanders
 bystanders() {
@@ -15,7 +25,7 @@ bystanders() {
 # bats test_tags=guest
 @test "a command that is followed: the process beside pays, and the footer says so" {
 	start_runner
-	arm_as count -f json "$FIXTURES/runner:work" -- sleep 1000
+	arm_as count -f json "$FIXTURES/runner:work" -- sh -c "read -r word <$TMP/hold"
 	ask go 300
 	finish
 	assert_eq "hits" 300 "$(bystanders hits)"
@@ -29,7 +39,7 @@ bystanders() {
 	start_runner
 	need_check "uprobe.multi -p"
 	code=$(memory_at "$RUNNER" "$ADDRESS")
-	arm_as count -f json --no-follow "$FIXTURES/runner:work" -- sleep 1000
+	arm_as count -f json --no-follow "$FIXTURES/runner:work" -- sh -c "read -r word <$TMP/hold"
 	assert_eq "code of the process beside" "$code" "$(memory_at "$RUNNER" "$ADDRESS")"
 	ask go 300
 	finish

@@ -31,7 +31,7 @@ private_copies() {
 	assert_match attached "$(grep '^all' sweep)" '^all +[0-9]+ +[0-9]{4,} .* [1-9][0-9]{3,} +0$'
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,harm
 @test "of the instructions of real libraries that funcscope attaches to, none is changed" {
 	need_fixture harm/sweep
 	need_check uprobe
@@ -39,7 +39,7 @@ private_copies() {
 	assert_match attached "$(grep '^all' sweep)" ' [1-9][0-9]{2,} +0$'
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,harm
 @test "doctor tries the instructions" {
 	need_fixture harm/sweep
 	need_check uprobe
