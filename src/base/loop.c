@@ -15,7 +15,7 @@ struct fsc_loop_watch {
 	struct fsc_loop_watch *next;
 	enum kind kind;
 	int fd;
-	fsc_loop_fn fn;
+	fsc_loop_fn fn; /* NULL: not watched any more */
 	void *arg;
 };
 
@@ -49,6 +49,17 @@ static int add(struct fsc_loop *l, enum kind kind, int fd, fsc_loop_fn fn, void 
 int fsc_loop_watch_fd(struct fsc_loop *l, int fd, fsc_loop_fn fn, void *arg, struct fsc_err *err)
 {
 	return add(l, PLAIN, fd, fn, arg, err);
+}
+
+/* The watch stays in the list: an event that epoll has returned already may point to it. */
+void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd)
+{
+	for (struct fsc_loop_watch *w = l->watches; w; w = w->next) {
+		if (w->kind != PLAIN || w->fd != fd || !w->fn)
+			continue;
+		epoll_ctl(l->epoll, EPOLL_CTL_DEL, fd, NULL);
+		w->fn = NULL;
+	}
 }
 
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,
@@ -107,7 +118,7 @@ int fsc_loop_run(struct fsc_loop *l, struct fsc_err *err)
 			struct fsc_loop_watch *w = ev[i].data.ptr;
 			int what, rc;
 
-			if (!take(w, &what))
+			if (!w->fn || !take(w, &what))
 				continue;
 			rc = w->fn(l, what, w->arg, err);
 			if (rc < 0)

@@ -22,6 +22,9 @@ typedef int (*fsc_loop_fn)(struct fsc_loop *loop, int n, void *arg, struct fsc_e
 int fsc_loop_init(struct fsc_loop *l, struct fsc_err *err);
 /* Watches a descriptor the caller keeps owning. */
 int fsc_loop_watch_fd(struct fsc_loop *l, int fd, fsc_loop_fn fn, void *arg, struct fsc_err *err);
+/* Stops watching a descriptor of fsc_loop_watch_fd(), from within a handler, too: one that stays
+ * readable for ever, as that of a process that has ended, would be reported again and again. */
+void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd);
 /* Fires after seconds, and then every so often if it repeats. */
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,
 		   struct fsc_err *err);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -86,8 +85,10 @@ static int watch(struct attach *a, pid_t pid, struct fsc_err *err)
 	if (!w)
 		return fsc_err_nomem(err);
 	*w = (struct watch){.pid = pid,
-			    .pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+			    .pidfd = fsc_watched_open(pid),
 			    .cpu_start = a->o->all ? 0 : fsc_cputime_process(pid)};
+	if (w->pidfd < 0 && w->pidfd != -ESRCH)
+		return fsc_err_sys(err, -w->pidfd, "cannot watch process %d", pid);
 	if (w->pidfd < 0) {
 		w->ended = true;
 		fsc_scopes_ended(a->scopes, pid);
@@ -281,8 +282,9 @@ static int on_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	for (size_t i = 0; i < a->watches.n; i++) {
 		struct watch *w = FSC_AT(struct watch, &a->watches, i);
 
-		if (!w->ended && kill(w->pid, 0)) {
+		if (!w->ended && fsc_watched_ended(w->pidfd)) {
 			w->ended = true;
+			fsc_loop_unwatch_fd(loop, w->pidfd);
 			fsc_scopes_ended(a->scopes, w->pid);
 		}
 		left |= !w->ended;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -153,19 +152,32 @@ static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 	return fsc_watched_child_ended(&r->who, err);
 }
 
+/* Takes out the processes that have ended: their descriptors stay readable for ever. */
+static void drop_ended(struct run *r)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->pidfds.n; i++) {
+		int fd = *FSC_AT(int, &r->pidfds, i);
+
+		if (!fsc_watched_ended(fd)) {
+			*FSC_AT(int, &r->pidfds, kept++) = fd;
+			continue;
+		}
+		fsc_loop_unwatch_fd(&r->loop, fd);
+		close(fd);
+	}
+	r->pidfds.n = kept;
+}
+
 static int on_pid_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct run *r = arg;
-	size_t left = 0;
 
 	(void)n;
 	(void)err;
-	if (r->o->follow)
-		return 0;
-	/* Each descriptor stays readable for ever: look at all of them, once. */
-	for (size_t i = 0; i < r->who.owners.n; i++)
-		left += kill(*FSC_AT(pid_t, &r->who.owners, i), 0) == 0;
-	if (left)
+	drop_ended(r);
+	if (r->pidfds.n || r->o->follow)
 		return 0;
 	fsc_log(FSC_LOG_NOTE, "%s ended",
 		r->who.owners.n == 1 ? "the process has" : "all processes have");
@@ -226,24 +238,33 @@ static int watch_records(struct run *r, struct fsc_err *err)
 	return rc;
 }
 
+static int watch_pid(struct run *r, pid_t pid, struct fsc_err *err)
+{
+	int fd = fsc_watched_open(pid), *slot;
+
+	if (fd == -ESRCH)
+		return 0; /* it has ended meanwhile */
+	if (fd < 0)
+		return fsc_err_sys(err, -fd, "cannot watch process %d", pid);
+	slot = fsc_vec_push(&r->pidfds);
+	if (!slot) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*slot = fd;
+	return fsc_loop_watch_fd(&r->loop, fd, on_pid_end, r, err);
+}
+
 static int watch_pids(struct run *r, struct fsc_err *err)
 {
 	int rc = fsc_loop_timer(&r->loop, r->max_overhead > 0 ? BUDGET_TICK : TICK, true, on_tick,
 				r, err);
 
-	for (size_t i = 0; !rc && i < r->who.owners.n; i++) {
-		int fd = (int)syscall(SYS_pidfd_open, *FSC_AT(pid_t, &r->who.owners, i), 0);
-		int *slot = fd < 0 ? NULL : fsc_vec_push(&r->pidfds);
-
-		if (!slot) {
-			if (fd >= 0)
-				close(fd);
-			return fsc_err_sys(err, fd < 0 ? errno : ENOMEM, "cannot watch process %d",
-					   *FSC_AT(pid_t, &r->who.owners, i));
-		}
-		*slot = fd;
-		rc = fsc_loop_watch_fd(&r->loop, fd, on_pid_end, r, err);
-	}
+	for (size_t i = 0; !rc && i < r->who.owners.n; i++)
+		rc = watch_pid(r, *FSC_AT(pid_t, &r->who.owners, i), err);
+	/* All may have ended while probes went on: then nothing will wake the loop. */
+	if (!rc && r->who.owners.n && !r->pidfds.n)
+		rc = on_pid_end(&r->loop, 0, r, err);
 	return rc;
 }
 

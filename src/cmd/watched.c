@@ -5,7 +5,9 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -63,6 +65,37 @@ static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
 	return 0;
 }
 
+int fsc_watched_open(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool fsc_watched_ended(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+/* A zombie has a number and nothing else: no call of it will ever come. */
+static int refuse_zombies(const struct fsc_vec *owners, struct fsc_err *err)
+{
+	for (size_t i = 0; i < owners->n; i++) {
+		pid_t pid = *FSC_AT(pid_t, owners, i);
+		FSC_AUTO(fsc_closep) int fd = fsc_watched_open(pid);
+
+		if (fd >= 0 && fsc_watched_ended(fd))
+			return fsc_err_set(
+			    err, ESRCH,
+			    "process %d has ended (a zombie: its parent has not asked "
+			    "for its exit status)",
+			    pid);
+	}
+	return 0;
+}
+
 int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const struct fsc_vec *tids,
 		     const sigset_t *mask, struct fsc_err *err)
 {
@@ -74,6 +107,8 @@ int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const st
 		rc = push_pid(&w->owners, *FSC_AT(pid_t, &w->pids, i), err);
 	for (size_t i = 0; !rc && i < w->tids.n; i++)
 		rc = thread_owner(*FSC_AT(pid_t, &w->tids, i), &w->owners, err);
+	if (!rc)
+		rc = refuse_zombies(&w->owners, err);
 	if (!rc && w->command)
 		rc = fsc_child_start(w->command, mask, &w->child, err);
 	if (!rc && w->command)

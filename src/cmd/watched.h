@@ -29,6 +29,12 @@ int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const st
 		     const sigset_t *mask, struct fsc_err *err);
 void fsc_watched_release(struct fsc_watched *w);
 
+/* A descriptor that becomes readable when the process ends, or -errno; the caller closes it. */
+int fsc_watched_open(pid_t pid);
+/* Whether the process of such a descriptor has ended, though its parent may not have asked for its
+ * status yet. Needs no rights over the process, as kill(pid, 0) does. */
+bool fsc_watched_ended(int pidfd);
+
 /* From now on CPU time counts. */
 void fsc_watched_start(struct fsc_watched *w);
 /* CPU time used since then, 0 if unknown. A process that is gone leaves its last known value. */

@@ -54,6 +54,112 @@ teardown() {
 	assert_calls work 3
 }
 
+# start_pair: two runners of one file: RUNNER, that answers, and SECOND, which goes with `exec 6>&-`.
+start_pair() {
+	cp "$FIXTURES/runner" mine
+	start_runner "$TMP/mine"
+	mkfifo second
+	"$TMP/mine" <second >second.out 3>&- 8>&- 9<&- &
+	SECOND=$!
+	PIDS+=("$SECOND")
+	exec 6>second
+}
+
+# cpu_ticks PID: TICKS of CPU time that it has used.
+cpu_ticks() {
+	local stat
+	read -r stat <"/proc/$1/stat"
+	read -ra stat <<<"${stat##*) }"
+	TICKS=$((stat[11] + stat[12]))
+}
+
+# spins PID: whether it uses the CPU as we do here, who do nothing else; however much others leave to both.
+spins() {
+	local before until
+	cpu_ticks "$1"
+	before=$TICKS
+	cpu_ticks $BASHPID
+	until=$((TICKS + 40))
+	while ((TICKS < until)); do cpu_ticks $BASHPID; done
+	cpu_ticks "$1"
+	((TICKS > before + 10))
+}
+
+@test "-p 1,2: the end of one leaves the other counted, and the run asleep" {
+	start_pair
+	arm -f json -p "$RUNNER,$SECOND" "$TMP/mine:work" 6>&-
+	ask go 11
+	exec 6>&-
+	wait "$SECOND"
+	! spins "$FS" || fail "it spins after the end of a process"
+	ask go 101
+	finish
+	books_close
+	assert_calls work 112
+}
+
+@test "-p --follow: the run is asleep after the end of the process" {
+	start_pair
+	arm -f json -p "$SECOND" --follow "$TMP/mine:work" 6>&-
+	echo 'go 11' >&6
+	eventually grep -q 'done 11' second.out
+	exec 6>&-
+	wait "$SECOND"
+	! spins "$FS" || fail "it spins after the end of the process"
+	finish
+	books_close
+	assert_calls work 11
+}
+
+@test "-p 1,2: a process that may not be signalled has not ended" {
+	start_pair
+	chmod 755 "$TMP"
+	install -m 755 "$FUNCSCOPE" "$TMP/funcscope"
+	FUNCSCOPE=$TMP/capable
+	cat >"$FUNCSCOPE" <<-END
+		#!/bin/bash
+		caps=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search
+		exec setpriv --reuid=65534 --clear-groups --inh-caps=\$caps --ambient-caps=\$caps $TMP/funcscope "\$@"
+	END
+	chmod 755 "$FUNCSCOPE"
+	arm -f json -p "$RUNNER,$SECOND" "$TMP/mine:work" 6>&-
+	ask go 11
+	exec 6>&-
+	wait "$SECOND"
+	! spins "$FS" || fail "it spins after the end of a process"
+	ask go 101
+	finish
+	books_close
+	assert_calls work 112
+}
+
+@test "-p of a zombie is refused; a process that becomes one has ended" {
+	mkfifo in
+	# shellcheck disable=SC2016
+	bash -c '"$1/runner" <in >out.runner 3>&- & echo $! >pid; exec sleep 1000' - "$FIXTURES" 3>&- &
+	PIDS+=("$!") # it never asks for the status of the child it got from the shell
+	exec 6>in
+	eventually grep -q runner out.runner
+	zombie=$(<pid)
+	PIDS+=("$zombie")
+	arm -f json -p "$zombie" "$FIXTURES/runner:work" 6>&-
+	echo 'go 11' >&6
+	eventually grep -q 'done 11' out.runner
+	exec 6>&-
+	eventually grep -q 'State:.Z' "/proc/$zombie/status"
+	eventually ended "$FS"
+	join
+	books_close
+	assert_calls work 11
+	assert_match note "$(<err)" 'the process has ended'
+	fs_error 1 "process $zombie has ended \(a zombie" count -d 1 -p "$zombie" "$FIXTURES/runner:work"
+}
+
+# ended PID: a child of ours, waited for or not.
+ended() {
+	[[ ! -e /proc/$1 ]] || grep -q 'State:.Z' "/proc/$1/status"
+}
+
 @test "-p leaves the children out; --follow takes them in" {
 	start_runner
 	arm -f json -p "$RUNNER" "$FIXTURES/runner:work"

@@ -162,6 +162,47 @@ static void the_other_end_closed(void **state)
 	close(p[0]);
 }
 
+struct once {
+	int fd, calls;
+};
+
+static int unwatch(struct fsc_loop *l, int n, void *arg, struct fsc_err *err)
+{
+	struct once *o = arg;
+
+	(void)n, (void)err;
+	o->calls++;
+	fsc_loop_unwatch_fd(l, o->fd);
+	return 0;
+}
+
+/* A descriptor that stays readable is reported once, where the handler takes it out. */
+static void a_descriptor_is_taken_out(void **state)
+{
+	struct seen s = {.stop_after = 20};
+	struct fsc_loop l = make();
+	struct once first, second;
+	int p[2];
+
+	(void)state;
+	assert_int_equal(pipe2(p, O_CLOEXEC), 0);
+	first = (struct once){.fd = p[0]};
+	second = (struct once){.fd = p[0]};
+	close(p[1]);
+	assert_int_equal(fsc_loop_watch_fd(&l, p[0], unwatch, &first, NULL), 0);
+	assert_int_equal(fsc_loop_timer(&l, 0.0005, true, count, &s, NULL), 0);
+	assert_int_equal(fsc_loop_run(&l, NULL), 0);
+	assert_int_equal(first.calls, 1);
+	/* and may be watched again */
+	s = (struct seen){.stop_after = 2};
+	l.stop = false;
+	assert_int_equal(fsc_loop_watch_fd(&l, p[0], unwatch, &second, NULL), 0);
+	assert_int_equal(fsc_loop_run(&l, NULL), 0);
+	assert_int_equal(second.calls, 1);
+	fsc_loop_release(&l);
+	close(p[0]);
+}
+
 static void signals_come_one_by_one(void **state)
 {
 	struct seen s = {.stop_after = 2};
@@ -261,6 +302,7 @@ int main(void)
 	    cmocka_unit_test(impossible_timers),
 	    cmocka_unit_test(a_descriptor_is_read),
 	    cmocka_unit_test(the_other_end_closed),
+	    cmocka_unit_test(a_descriptor_is_taken_out),
 	    cmocka_unit_test(signals_come_one_by_one),
 	    cmocka_unit_test(an_error_ends_the_loop),
 	    cmocka_unit_test(stop_means_at_once),
