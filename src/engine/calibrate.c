@@ -100,7 +100,8 @@ static int link_kernel(struct fsc_session *s, enum fsc_end end)
 	return fd;
 }
 
-/* Every system call of every process counts in our own row meanwhile: harmless. */
+/* Every system call of every process pays for it and counts in our own row meanwhile: not for
+ * longer than the measurement lasts. */
 static int link_raw_tracepoint(struct fsc_session *s)
 {
 	int prog = fsc_own_program(s, &(struct fsc_own){.from = s->skel->progs.own_entry,
@@ -172,7 +173,9 @@ static int link_end(struct fsc_session *s, const struct class *c, enum fsc_end e
 	return link_user(s, end == FSC_END_INSNS ? c->end : c->fn, end);
 }
 
-static int link_class(struct fsc_session *s, const struct class *c, struct fsc_err *err)
+/* links: int, what was linked even where it fails. */
+static int link_class(struct fsc_session *s, const struct class *c, struct fsc_vec *links,
+		      struct fsc_err *err)
 {
 	for (int end = 0; end < FSC_END_MAX; end++) {
 		int fd, rc;
@@ -182,11 +185,30 @@ static int link_class(struct fsc_session *s, const struct class *c, struct fsc_e
 		fd = link_end(s, c, (enum fsc_end)end);
 		if (fd < 0)
 			return fsc_err_sys(err, -fd, "cannot measure the cost of a hit");
-		rc = fsc_session_keep(&s->late_links, fd, err);
+		rc = fsc_session_keep(links, fd, err);
 		if (rc)
 			return rc;
 	}
 	return 0;
+}
+
+/* Tracepoints are hit by everybody, so theirs go at once. The others sit on our own code or on a
+ * system call that hardly anybody makes: they cost nothing, but closing them would hold up the run
+ * for as long as the kernel waits for all CPUs. */
+static int drop_class(struct fsc_session *s, const struct class *c, const struct fsc_vec *links,
+		      struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < links->n; i++) {
+		int fd = *FSC_AT(int, links, i);
+
+		if (rc || c->site == FSC_SITE_TRACEPOINT)
+			close(fd);
+		else
+			rc = fsc_session_keep(&s->late_links, fd, err);
+	}
+	return rc;
 }
 
 /* ---- measuring ---- */
@@ -239,18 +261,22 @@ static struct fsc_cost_ns time_calls(struct fsc_session *s, void (*fn)(void))
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err)
 {
+	FSC_AUTO(fsc_vec_release) struct fsc_vec links = FSC_VEC_INIT(int);
 	const struct class *c = &classes[what];
 	double bare = time_calls(s, c->fn).outer;
-	int rc = 0;
+	int rc = 0, dropped;
 
 	if (s->slots)
 		rc = fsc_session_set_cost(s, s->cfg.calibrate_row, 0, 0, err);
 	if (!rc)
-		rc = link_class(s, c, err);
-	if (rc)
-		return rc;
-	c->fn(); /* the first hit pays for optimising the probe */
-	*ret = time_calls(s, c->fn);
+		rc = link_class(s, c, &links, err);
+	if (!rc) {
+		c->fn(); /* the first hit pays for optimising the probe */
+		*ret = time_calls(s, c->fn);
+	}
+	dropped = drop_class(s, c, &links, rc ? NULL : err);
+	if (rc || dropped)
+		return rc ? rc : dropped;
 	ret->outer -= bare;
 	if (ret->outer <= 0)
 		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can tell");

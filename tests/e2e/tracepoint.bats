@@ -47,6 +47,24 @@ teardown() { e2e_teardown; }
 	assert_calls sys_enter_getppid 307
 }
 
+# links_on NAME: how many links of $FS sit on a raw tracepoint.
+links_on() {
+	grep -sl "^tp_name:.$1\$" /proc/"$FS"/fdinfo/* | wc -l
+}
+
+# Our own measurement of what a hit costs sits on every system call of the machine.
+@test "measuring the cost of a hit leaves no link behind" {
+	arm -v -f json t:sched:sched_process_exit
+	eventually grep -q 'a hit of class 9 costs' err
+	assert_eq "links on what is counted ($(cat /proc/"$FS"/fdinfo/* | grep tp_name))" 1 "$(links_on sched_process_exit)"
+	eventually no_link_on sys_enter
+	finish
+}
+
+no_link_on() {
+	[[ $(links_on "$1") == 0 ]]
+}
+
 @test "-t and --comm" {
 	start_runner
 	ask name fixname
