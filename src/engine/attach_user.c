@@ -75,7 +75,7 @@ bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t)
 
 static int attach_each(struct fsc_batch *b, struct fsc_err *err)
 {
-	for (size_t i = 0; i < b->n; i++) {
+	for (size_t i = 0; i < b->n && !b->gone; i++) {
 		int rc = fsc_batch_link(b, i, 1, fsc_batch_refuse, err);
 
 		if (rc)
@@ -105,7 +105,8 @@ static size_t count_probes(const struct fsc_targets *t)
 	return n;
 }
 
-/* One end of all places in one file, for one process or for all. */
+/* One end of all places in one file, for one process or for all. -ESRCH, and no message: the
+ * process has ended. */
 static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, pid_t pid,
 		       struct fsc_err *err)
 {
@@ -140,19 +141,36 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 		rc = multi ? fsc_batch_link(&b, 0, b.n, fsc_batch_refuse, err)
 			   : attach_each(&b, err);
 	fsc_batch_release(&b);
+	return rc || !b.gone ? rc : -ESRCH;
+}
+
+static int attach_process(struct fsc_session *s, pid_t pid, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t f = 0; f < s->targets->files.n; f++)
+		for (int end = 0; !rc && end < FSC_END_MAX; end++)
+			rc = attach_file(s, f, (enum fsc_end)end, pid, err);
 	return rc;
 }
 
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
-	bool by_pid = s->opts.n_pids && !s->opts.follow;
-	size_t n_pids = by_pid ? s->opts.n_pids : 1;
+	size_t ended = 0;
 	int rc = 0;
 
-	for (uint32_t f = 0; f < s->targets->files.n; f++)
-		for (size_t p = 0; p < n_pids; p++)
-			for (int end = 0; !rc && end < FSC_END_MAX; end++)
-				rc = attach_file(s, f, (enum fsc_end)end,
-						 by_pid ? s->opts.pids[p] : 0, err);
-	return rc;
+	if (!s->opts.n_pids || s->opts.follow)
+		return attach_process(s, 0, err);
+	for (size_t p = 0; !rc && p < s->opts.n_pids; p++) {
+		rc = attach_process(s, s->opts.pids[p], err);
+		if (rc != -ESRCH)
+			continue;
+		ended++;
+		rc = 0;
+	}
+	/* One that is attached again was watched before: its end is for others to notice. */
+	if (rc || ended < s->opts.n_pids || s->resumed_row >= 0)
+		return rc;
+	return fsc_err_set(err, ESRCH, "%s ended before it could be probed",
+			   ended == 1 ? "the process has" : "every process has");
 }

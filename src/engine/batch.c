@@ -42,10 +42,9 @@ void fsc_batch_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t 
 }
 
 /* Refusals of everything, not of one place: halving would only repeat them. */
-static bool is_general(const struct fsc_batch *b, int rc)
+static bool is_general(int rc)
 {
-	return rc == -EPERM || rc == -EACCES || rc == -EMFILE || rc == -ENFILE ||
-	       rc == -EOPNOTSUPP || (rc == -ESRCH && b->pid);
+	return rc == -EPERM || rc == -EACCES || rc == -EMFILE || rc == -ENFILE || rc == -EOPNOTSUPP;
 }
 
 int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
@@ -61,7 +60,12 @@ int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
 			fsc_session_stand(b->s, b->rung, n);
 		return fsc_session_keep_link(b->s, fd, b->targets[first], err);
 	}
-	if (n == 1 || is_general(b, fd)) {
+	/* That says nothing about the places: other processes may take them. */
+	if (fd == -ESRCH && b->pid) {
+		b->gone = true;
+		return 0;
+	}
+	if (n == 1 || is_general(fd)) {
 		for (size_t i = first; i < first + n; i++) {
 			rc = refuse(b, i, fd, err);
 			if (rc)
@@ -70,7 +74,7 @@ int fsc_batch_link(struct fsc_batch *b, size_t first, size_t n,
 		return 0;
 	}
 	rc = fsc_batch_link(b, first, n / 2, refuse, err);
-	return rc ? rc : fsc_batch_link(b, first + n / 2, n - n / 2, refuse, err);
+	return rc || b->gone ? rc : fsc_batch_link(b, first + n / 2, n - n / 2, refuse, err);
 }
 
 int fsc_batch_refuse(struct fsc_batch *b, size_t i, int code, struct fsc_err *err)

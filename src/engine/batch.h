@@ -15,7 +15,8 @@ struct fsc_batch {
 	enum fsc_end end;
 	bool *left; /* per target, for refuse() to mark */
 	const char *path;
-	pid_t pid;
+	pid_t pid; /* 0: all processes */
+	bool gone; /* set by linking: the process has ended */
 	enum fsc_rung rung;
 	int (*link)(const struct fsc_batch *b, size_t first, size_t n);
 };

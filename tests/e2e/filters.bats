@@ -58,6 +58,11 @@ teardown() {
 start_pair() {
 	cp "$FIXTURES/runner" mine
 	start_runner "$TMP/mine"
+	start_second
+}
+
+start_second() {
+	rm -f second
 	mkfifo second
 	"$TMP/mine" <second >second.out 3>&- 8>&- 9<&- &
 	SECOND=$!
@@ -153,6 +158,41 @@ spins() {
 	assert_calls work 11
 	assert_match note "$(<err)" 'the process has ended'
 	fs_error 1 "process $zombie has ended \(a zombie" count -d 1 -p "$zombie" "$FIXTURES/runner:work"
+}
+
+# waits_to_write PID: blocked on stderr, which is full.
+waits_to_write() {
+	local nr fd rest
+	read -r nr fd rest <"/proc/$1/syscall"
+	[[ $fd == 0x2 && $nr == 1 ]]
+}
+
+@test "-p 1,2: one that ends before the probes are on does not take the other's probes along" {
+	[[ $(uname -m) == x86_64 ]] || skip "knows the number of write() on x86-64 only"
+	start_pair
+	for via in best single; do
+		rm -f err
+		mkfifo err
+		exec 5<>err
+		# It says with -v what a hit costs, before it attaches; there it waits until we read.
+		dd if=/dev/zero of=err bs=4096 count=16 oflag=nonblock status=none 2>/dev/null || true
+		"$FUNCSCOPE" time -v -f json --via "$via" -p "$SECOND,$RUNNER" "$TMP/mine:work" --ready-fd 7 \
+			7>armed >out 2>err 3>&- 5>&- 6>&- 8>&- 9<&- </dev/null &
+		FS=$!
+		PIDS+=("$FS")
+		eventually waits_to_write "$FS"
+		exec 6>&-
+		wait "$SECOND"
+		cat <&5 >err.text &
+		PIDS+=("$!")
+		eventually grep -q armed armed
+		ask go 101
+		exec 5>&-
+		finish
+		assert_calls work 101
+		assert_eq refused 0 "$(summary refused)"
+		start_second
+	done
 }
 
 # ended PID: a child of ours, waited for or not.
