@@ -23,6 +23,22 @@ void fsc_configure_pidns(struct fsc_config *cfg)
 	cfg->pidns_ino = st.st_ino;
 }
 
+/* A BPF program reads its context at constants only; these are those of follow_fork(). */
+int fsc_configure_fork(struct fsc_config *cfg, unsigned offset, struct fsc_err *err)
+{
+	enum { WITH_COMM_ARRAYS = 44, WITH_COMM_STRINGS = 20 };
+
+	if (offset != WITH_COMM_ARRAYS && offset != WITH_COMM_STRINGS) {
+		fsc_err_set(err, ENOTSUP,
+			    "this kernel's sched_process_fork has child_pid at byte %u, where "
+			    "funcscope does not look for it (%d and %d are known)",
+			    offset, WITH_COMM_STRINGS, WITH_COMM_ARRAYS);
+		return fsc_err_hint(err, "without following children it works: --no-follow");
+	}
+	cfg->fork_child_offset = offset;
+	return 0;
+}
+
 static int configure_follow(struct fsc_session *s, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_closep) int tracefs = -1;
@@ -40,10 +56,7 @@ static int configure_follow(struct fsc_session *s, struct fsc_err *err)
 	}
 	rc =
 	    fsc_tracepoint_field(tracefs, "sched", "sched_process_fork", "child_pid", &offset, err);
-	if (rc)
-		return rc;
-	s->cfg.fork_child_offset = offset;
-	return 0;
+	return rc ? rc : fsc_configure_fork(&s->cfg, offset, err);
 }
 
 /* Following takes tracefs, which is root's as a rule. */

@@ -66,6 +66,8 @@ static inline bool fsc_session_follows(const struct fsc_session *s)
 void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why);
 /* Our own pid namespace, where it is not the initial one. */
 void fsc_configure_pidns(struct fsc_config *cfg);
+/* Where a fork's record has the child; -ENOTSUP where our program does not look for it there. */
+int fsc_configure_fork(struct fsc_config *cfg, unsigned offset, struct fsc_err *err);
 /* What libbpf says goes to our log. */
 void fsc_session_log_libbpf(void);
 /* configure.c and programs.c: before and after loading. */
