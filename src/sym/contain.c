@@ -1,6 +1,7 @@
 /* libdw trusts the files it reads: a few changed bytes make it read past its memory. So it works in
  * a child process, which has a minute, is the first to go when memory runs out, and whose death is
- * an ordinary error here. The answer comes back through a pipe. */
+ * an ordinary error here. Files of strangers may be made to take the child over, so it has no
+ * rights (confine.c): what it reads was opened before. The answer comes back through a pipe. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2 */
 #endif
@@ -11,11 +12,11 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "sym/confine.h"
 #include "sym/slurp.h"
 
 #define SECONDS_MAX 60
@@ -59,8 +60,6 @@ static void become_expendable(void)
 	signal(SIGPIPE, SIG_IGN);
 	sigfillset(&all);
 	sigprocmask(SIG_UNBLOCK, &all, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	prctl(PR_SET_DUMPABLE, 0); /* no core file */
 	alarm(SECONDS_MAX);
 }
 
@@ -95,6 +94,7 @@ static _Noreturn void answer(int fd, int (*fn)(void *arg, struct fsc_vec *out, s
 	struct answer a = {0};
 
 	become_expendable();
+	fsc_confine();
 	a.rc = fn(arg, out, &a.err);
 	a.n = out->n;
 	_exit(write_all(fd, &a, sizeof(a)) && write_all(fd, out->data, out->n * out->size) ? 0 : 1);
