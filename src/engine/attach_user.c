@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "engine/batch.h"
+#include "engine/descriptors.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
@@ -144,6 +145,47 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 	return rc || !b.gone ? rc : -ESRCH;
 }
 
+/* Whether the probes of an end have a descriptor each. */
+static bool is_single(const struct fsc_session *s, enum fsc_end end)
+{
+	return s->opts.per_row || !(s->user_multi || end == FSC_END_BOTH);
+}
+
+/* How many descriptors a place takes, in one process or in all. */
+static size_t count_descriptors(const struct fsc_session *s, const struct fsc_target *t)
+{
+	size_t n = 0;
+
+	for (int end = 0; end < FSC_END_MAX; end++)
+		if (is_single(s, (enum fsc_end)end) && fsc_attach_takes(s, t, (enum fsc_end)end))
+			n += end == FSC_END_INSNS ? t->n_exits : 1;
+	return n;
+}
+
+/* Refuses what there will be no descriptors for before they run out: ends are attached one after
+ * the other, and the returns of all places would leave none for the entries. */
+static int refuse_excess(struct fsc_session *s, size_t n_processes, struct fsc_err *err)
+{
+	enum { PASSING = 4 }; /* an event that its link outlives */
+	size_t left = fsc_descriptors_left();
+	int rc = 0;
+
+	left -= left < PASSING ? left : PASSING;
+	for (size_t i = 0; !rc && i < fsc_targets_count(s->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(s->targets, i);
+		size_t n;
+
+		if (t->site != FSC_SITE_USER || !fsc_session_attaches(s, i))
+			continue;
+		n = n_processes * count_descriptors(s, t);
+		if (n > left)
+			rc = fsc_session_refuse(s, i, EMFILE, err);
+		else
+			left -= n;
+	}
+	return rc;
+}
+
 static int attach_process(struct fsc_session *s, pid_t pid, struct fsc_err *err)
 {
 	int rc = 0;
@@ -156,11 +198,12 @@ static int attach_process(struct fsc_session *s, pid_t pid, struct fsc_err *err)
 
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
+	bool all = !s->opts.n_pids || s->opts.follow;
 	size_t ended = 0;
-	int rc = 0;
+	int rc = s->resumed_row < 0 ? refuse_excess(s, all ? 1 : s->opts.n_pids, err) : 0;
 
-	if (!s->opts.n_pids || s->opts.follow)
-		return attach_process(s, 0, err);
+	if (rc || all)
+		return rc ? rc : attach_process(s, 0, err);
 	for (size_t p = 0; !rc && p < s->opts.n_pids; p++) {
 		rc = attach_process(s, s->opts.pids[p], err);
 		if (rc != -ESRCH)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -14,20 +13,22 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "engine/descriptors.h"
 #include "engine/features.h"
 #include "engine/privilege.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
-/* Every probe of the single rungs is a descriptor: use all we may have. */
-static void raise_file_limit(void)
+/* What the worst rungs take: a descriptor for each probe of each process, and one for its program.
+ */
+static size_t most_descriptors(const struct fsc_session *s)
 {
-	struct rlimit r;
+	enum { OTHERS = 1024 };
+	size_t probes = 0, n = fsc_targets_count(s->targets);
 
-	if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_cur == r.rlim_max)
-		return;
-	r.rlim_cur = r.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &r);
+	for (size_t i = 0; i < n; i++)
+		probes += 2 + fsc_targets_at(s->targets, i)->n_exits;
+	return 2 * probes * (s->opts.n_pids ? s->opts.n_pids : 1) + OTHERS;
 }
 
 /* For -v: what libbpf says, of a verifier's log the end, where the reason stands. */
@@ -89,7 +90,7 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 
 	if (rc)
 		return rc;
-	raise_file_limit();
+	fsc_descriptors_raise(most_descriptors(s));
 	/* Again without what the kernel does not take: sessions first, then task storage. */
 	for (;;) {
 		rc = load_skeleton(s, err);
@@ -194,6 +195,11 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 	if (r->code == EPERM || r->code == EACCES)
 		return fsc_privilege_err(err, r->code, "attach to %s",
 					 fsc_targets_row(s->targets, t->row)->name);
+	if (r->code == EMFILE)
+		return fsc_err_sys(
+		    err, r->code,
+		    "no descriptor is left for a single probe; raise the limit on open "
+		    "files (ulimit -n)");
 	fsc_err_sys(err, r->code, "the kernel refuses %s%s",
 		    s->refused.n > 1 ? "every function asked for, the first being " : "",
 		    fsc_targets_row(s->targets, t->row)->name);
@@ -202,8 +208,11 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 
 static int attach_places(struct fsc_session *s, struct fsc_err *err)
 {
-	int rc = fsc_attach_user(s, err);
+	FSC_AUTO(fsc_descriptors_release) struct fsc_vec reserve = FSC_VEC_INIT(int);
+	int rc;
 
+	fsc_descriptors_reserve(s->opts.n_pids + s->opts.n_tids, &reserve);
+	rc = fsc_attach_user(s, err);
 	if (!rc)
 		rc = fsc_attach_kernel(s, err);
 	return rc ? rc : fsc_attach_tracepoints(s, err);

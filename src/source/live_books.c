@@ -1,4 +1,5 @@
 /* The books of a session: everything seen was kept or lost for a reason that has a name. */
+#include <errno.h>
 #include <string.h>
 
 #include "source/live_priv.h"
@@ -23,7 +24,9 @@ static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_e
 		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
 		const struct fsc_target *t = fsc_targets_at(l->targets, r->target);
 
-		rc = add_refusal(l, l->funcs[t->row].name, fsc_err_text(r->code));
+		rc = add_refusal(l, l->funcs[t->row].name,
+				 r->code == EMFILE ? "no descriptor is left for it (ulimit -n)"
+						   : fsc_err_text(r->code));
 	}
 	for (size_t i = 0; !rc && i < l->targets->skipped.n; i++) {
 		const struct fsc_skipped *k = FSC_AT(struct fsc_skipped, &l->targets->skipped, i);

@@ -237,3 +237,35 @@ teardown() { e2e_teardown; }
 	fs_error 2 "whole number, not '1.5'" time --keep 1.5 "$FIXTURES/calls:work"
 	fs_error 2 'no \$foo; expected .*\$task' trace "$FIXTURES/calls:work \"%d\", \$foo"
 }
+
+# few_files COMMAND ARGS...: with 200 open files at most, and without the right to have more; like fs.
+few_files() {
+	need_command setpriv
+	status=0
+	(
+		ulimit -n 200
+		exec setpriv --bounding-set=-sys_resource "$FUNCSCOPE" "$@" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null
+	) || status=$?
+	((status == 0)) || fail "exit status $status: $(<"$TMP/err")"
+}
+
+@test "what there are no descriptors for is refused by name, the rest is measured" {
+	for command in count time; do
+		few_files "$command" -f json --via single "$FIXTURES/many:many_*" -- "$FIXTURES/many"
+		attached=$(summary attached)
+		((attached > 30 && attached < 200)) || fail "$command: $attached attached"
+		assert_eq "$command: refused" $((300 - attached)) "$(summary refused)"
+		assert_eq "$command: kept" "$attached" "$(summary kept)"
+		assert_match "$command: reason" "$(last_line)" 'no descriptor is left for it \(ulimit -n\)'
+	done
+}
+
+@test "a hard limit on open files is raised where that is allowed" {
+	(ulimit -n 200 && ulimit -n 300) 2>/dev/null || skip "CAP_SYS_RESOURCE is missing"
+	(
+		ulimit -n 200
+		fs_ok count -f json --via single "$FIXTURES/many:many_*" -- "$FIXTURES/many"
+	)
+	assert_eq attached 300 "$(summary attached)"
+	assert_eq kept 300 "$(summary kept)"
+}

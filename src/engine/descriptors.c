@@ -1,0 +1,83 @@
+/* The limit on open files, raised as far as it goes, and shared out. */
+#include "engine/descriptors.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+/* For the loop and its timers, rings, calibration, files whose symbols are asked for, output. */
+enum { RESERVE = 128 };
+
+/* No process may have more. */
+static rlim_t machine_limit(void)
+{
+	FSC_AUTO(fsc_fclosep) FILE *f = fopen("/proc/sys/fs/nr_open", "re");
+	unsigned long long n;
+
+	return f && fscanf(f, "%llu", &n) == 1 ? (rlim_t)n : 1 << 20;
+}
+
+void fsc_descriptors_raise(size_t wanted)
+{
+	rlim_t most = machine_limit(), need = wanted < most ? (rlim_t)wanted : most;
+	struct rlimit r, more;
+
+	if (getrlimit(RLIMIT_NOFILE, &r))
+		return;
+	more = (struct rlimit){need, need};
+	if (r.rlim_max < need && !setrlimit(RLIMIT_NOFILE, &more))
+		return;
+	r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &r);
+}
+
+static size_t limit(void)
+{
+	struct rlimit r;
+
+	return getrlimit(RLIMIT_NOFILE, &r) ? 0 : (size_t)r.rlim_cur;
+}
+
+void fsc_descriptors_reserve(size_t tasks, struct fsc_vec *ret)
+{
+	size_t n = RESERVE + tasks, quarter = limit() / 4;
+	int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	for (int fd = first; fd >= 0; fd = fcntl(first, F_DUPFD_CLOEXEC, 0)) {
+		int *slot = fsc_vec_push(ret);
+
+		if (!slot) {
+			close(fd);
+			return;
+		}
+		*slot = fd;
+		if (ret->n >= n || ret->n >= quarter)
+			return;
+	}
+}
+
+void fsc_descriptors_release(struct fsc_vec *held)
+{
+	for (size_t i = 0; i < held->n; i++)
+		close(*FSC_AT(int, held, i));
+	fsc_vec_release(held);
+}
+
+size_t fsc_descriptors_left(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t used = 0, most = limit();
+
+	if (!d)
+		return most;
+	while (readdir(d))
+		used++;
+	closedir(d);
+	used -= 3; /* ".", ".." and the directory */
+	return used < most ? most - used : 0;
+}
