@@ -42,6 +42,7 @@ struct search {
 	const struct fsc_scope *scope;
 	struct fsc_pattern name;
 	struct fsc_nearest near;
+	bool module_seen; /* there is a function of the module that is asked for */
 };
 
 static bool in_module(const struct fsc_spec *spec, const char *module)
@@ -73,9 +74,36 @@ static bool wanted(const char *name, const char *module, void *arg)
 
 static bool near(const char *name, const char *module, void *arg)
 {
-	(void)module;
-	fsc_nearest_offer(&((struct search *)arg)->near, name);
+	struct search *s = arg;
+
+	if (!in_module(s->spec, module))
+		return false;
+	s->module_seen = true;
+	fsc_nearest_offer(&s->near, name);
 	return false;
+}
+
+/* Of k:MODULE:FUNCTION. */
+static int nothing_in_module(const struct search *s, struct fsc_err *err)
+{
+	const char *module = s->spec->binary;
+	char text[540];
+
+	if (!s->module_seen) {
+		fsc_err_set(err, ENOENT, "no module '%s' is loaded that has functions", module);
+		if (strcmp(s->spec->function, "*"))
+			module = ""; /* the function's name says enough */
+		return fsc_err_hint(err,
+				    "what is built into the kernel belongs to none, and is written "
+				    "without: 'k:%s%s%s'",
+				    module, module[0] ? "_" : "", s->spec->function);
+	}
+	fsc_err_set(err, ENOENT, "no function of module %s matches '%s'", module,
+		    s->spec->function);
+	fsc_nearest_text(&s->near, text, sizeof(text));
+	if (text[0])
+		return fsc_err_hint(err, "did you mean %s?", text);
+	return fsc_err_hint(err, "see what there is with: funcscope list 'k:%s:*'", module);
 }
 
 static int nothing_found(struct search *s, struct fsc_err *err)
@@ -87,8 +115,9 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 	fsc_ksyms_release(&none);
 	if (rc)
 		return rc;
-	fsc_err_set(err, ENOENT, "no kernel function matches '%s'%s%s", s->spec->function,
-		    s->spec->binary ? " in module " : "", s->spec->binary ? s->spec->binary : "");
+	if (s->spec->binary)
+		return nothing_in_module(s, err);
+	fsc_err_set(err, ENOENT, "no kernel function matches '%s'", s->spec->function);
 	fsc_nearest_text(&s->near, text, sizeof(text));
 	if (s->scope->n_pids || s->scope->command)
 		return fsc_err_hint(err, "a function of the program itself is written :%s",

@@ -83,6 +83,57 @@ static const struct fsc_kind *find_kind(char *text, char **ret_body)
 	return without_prefix(text);
 }
 
+/* Probes of bpftrace that are no places in code, and what does their work. */
+static const struct foreign {
+	const char *name;
+	const char *instead;
+} foreign[] = {
+    {"BEGIN", "a run begins when its probes are on: leave it out"},
+    {"END", "a run reports at its end: leave it out"},
+    {"interval", "give -i SECONDS to have a report at intervals"},
+    {"profile", "it does not sample; use perf record -F"},
+    {"software", "page faults are t:exceptions:page_fault_*; of others tells perf record -e"},
+    {"hardware", "use perf stat -e or perf record -e for such events"},
+    {"watchpoint", "use perf record -e mem:ADDRESS, or a debugger"},
+    {"asyncwatchpoint", "use perf record -e mem:ADDRESS, or a debugger"},
+    {"iter", "use bpftool iter"},
+    {NULL, NULL},
+};
+
+static int refuse_foreign(const char *text, struct fsc_err *err)
+{
+	size_t n = strcspn(text, ":");
+
+	for (const struct foreign *f = foreign; f->name; f++) {
+		bool alone = isupper((unsigned char)f->name[0]); /* BEGIN and END take nothing */
+
+		if (strlen(f->name) != n || strncmp(text, f->name, n) ||
+		    (alone ? text[n] : text[n] != ':' || text[n + 1] == ':'))
+			continue;
+		fsc_err_usage(err, "'%s' is a probe of bpftrace that funcscope does not have",
+			      text);
+		return fsc_err_hint(err, "%s", f->instead);
+	}
+	return 0;
+}
+
+/* "kprobe:a,kprobe:b", as bpftrace takes it. A comma may belong to a name or an expression; one
+ * that is followed by the prefix of a kind does not. */
+static int refuse_list(const char *text, struct fsc_err *err)
+{
+	for (const char *comma = strchr(text, ','); comma; comma = strchr(comma + 1, ',')) {
+		const char *next = comma + 1 + strspn(comma + 1, " ");
+		size_t n = strcspn(next, ":");
+
+		if (next[n] != ':' || next[n + 1] == ':' || !by_prefix(next, n))
+			continue;
+		fsc_err_usage(err, "'%s' names several probes", text);
+		return fsc_err_hint(err, "put a blank between them, not a comma: '%.*s' '%s'",
+				    (int)(comma - text), text, next);
+	}
+	return 0;
+}
+
 int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 		   struct fsc_err *err)
 {
@@ -96,6 +147,11 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 	memcpy(copy, text, strlen(text) + 1);
 	if (!text[0])
 		return fsc_err_usage(err, "an empty probe names nothing; try 'vfs_*' or c:malloc");
+	rc = refuse_foreign(text, err);
+	if (!rc)
+		rc = refuse_list(text, err);
+	if (rc)
+		return rc;
 	s.text = strdup(text);
 	s.kind = find_kind(copy, &body);
 	rc = s.text ? s.kind->parse(body, regex, &s, err) : fsc_err_nomem(err);

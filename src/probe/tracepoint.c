@@ -1,4 +1,5 @@
-/* Tracepoints of the kernel: t:CATEGORY:EVENT, globs in both. */
+/* Tracepoints of the kernel: t:CATEGORY:EVENT, globs in both. bpftrace's rawtracepoint:EVENT is the
+ * same event: how it is attached to is decided elsewhere. */
 #include "probe/kind.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 
 const struct fsc_kind fsc_kind_tracepoint = {
     .name = "tracepoint",
-    .prefixes = (const char *const[]){"t", "tracepoint", NULL},
+    .prefixes = (const char *const[]){"t", "tracepoint", "rawtracepoint", NULL},
     .form = "CATEGORY:EVENT",
     .parse = parse,
     .resolve = resolve,

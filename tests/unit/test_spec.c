@@ -322,6 +322,17 @@ static void malformed(void **state)
 	    {"u:c:", "u:LIBRARY:PROBE"},
 	    {"u:c:prov:", "u:LIBRARY:PROBE"},
 	    {"u::", "u:LIBRARY:PROBE"},
+	    {"BEGIN", "probe of bpftrace"},
+	    {"END", "probe of bpftrace"},
+	    {"interval:s:1", "probe of bpftrace"},
+	    {"profile:hz:99", "probe of bpftrace"},
+	    {"software:cpu-clock:100", "probe of bpftrace"},
+	    {"hardware:cache-misses:1000", "probe of bpftrace"},
+	    {"watchpoint:0x10000000:8:w", "probe of bpftrace"},
+	    {"asyncwatchpoint:0x10000000:8:w", "probe of bpftrace"},
+	    {"iter:task", "probe of bpftrace"},
+	    {"kprobe:a*,kprobe:b*", "names several probes"},
+	    {"c:a, t:sched:sched_switch", "names several probes"},
 	};
 
 	(void)state;
@@ -336,6 +347,34 @@ static void malformed(void **state)
 			fail_msg("'%s': %s", all[i].text, err.msg);
 		if (strstr(err.msg, "::FUNCTION"))
 			fail_msg("'%s' proposes what is no probe: %s", all[i].text, err.msg);
+	}
+}
+
+/* What only looks like one of those. */
+static void near_mistakes(void **state)
+{
+	static const char *const all[] = {"BEGINNER",
+					  "profile_tick",
+					  "profiler:ProfilerStart",
+					  "./profile:main",
+					  "c:f(int, char)",
+					  "x:f<a,k::b>",
+					  "c:a,b:c",
+					  "rawtracepoint:sched_switch",
+					  "kfunc:vfs_read",
+					  "fentry:vmlinux:vfs_read",
+					  "fexit:vfs_read"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct fsc_err err = {0};
+		struct fsc_spec s;
+
+		if (fsc_spec_parse(all[i], false, true, &s, &err))
+			fail_msg("'%s': %s", all[i], err.msg);
+		if (!strncmp(all[i], "raw", 3))
+			assert_string_equal(s.kind->name, "tracepoint");
+		fsc_spec_release(&s);
 	}
 }
 
@@ -400,6 +439,7 @@ int main(void)
 	    cmocka_unit_test(escaped_colons),
 	    cmocka_unit_test(regular_expressions),
 	    cmocka_unit_test(malformed),
+	    cmocka_unit_test(near_mistakes),
 	    cmocka_unit_test(any_punctuation),
 	    cmocka_unit_test(very_long_text),
 	};
