@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <linux/capability.h>
 
@@ -44,6 +45,16 @@ bool fsc_privilege_has(int capability)
 	return (capability == CAP_BPF || capability == CAP_PERFMON) && caps >> CAP_SYS_ADMIN & 1;
 }
 
+static int hint_missing(struct fsc_err *err)
+{
+	if (!geteuid())
+		return fsc_err_hint(err,
+				    "root does not have it here: the container or service must "
+				    "be given it (--cap-add, --privileged); see: funcscope "
+				    "doctor");
+	return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
+}
+
 int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
 {
 	char what[200], missing[120] = "";
@@ -61,11 +72,11 @@ int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
 	}
 	if (missing[0]) {
 		fsc_err_set(err, code, "may not %s: %s missing", what, missing);
-		return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
+		return hint_missing(err);
 	}
 	if (!fsc_privilege_has(CAP_SYS_ADMIN)) {
 		fsc_err_sys(err, code, "may not %s; CAP_SYS_ADMIN is missing", what);
-		return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
+		return hint_missing(err);
 	}
 	fsc_err_sys(err, code, "may not %s although no capability is missing", what);
 	return fsc_err_hint(err, "a container's seccomp filter or kernel lockdown refuses it; see: "

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -98,6 +100,32 @@ int fsc_maps_parse(char *text, bool exec_only, struct fsc_vec *ret, struct fsc_e
 	return 0;
 }
 
+static bool has_ptrace(void)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {{0}};
+
+	return !syscall(SYS_capget, &head, caps) &&
+	       caps[CAP_SYS_PTRACE / 32].effective >> CAP_SYS_PTRACE % 32 & 1;
+}
+
+/* Who may look: the user it belongs to if he has all its capabilities, and CAP_SYS_PTRACE; unless a
+ * security module or a user namespace above ours objects. */
+static int maps_denied(pid_t pid, int code, struct fsc_err *err)
+{
+	bool ptrace = has_ptrace();
+
+	fsc_err_sys(err, code, "may not look at process %d%s", (int)pid,
+		    ptrace ? " although CAP_SYS_PTRACE is there" : " (CAP_SYS_PTRACE is missing)");
+	if (ptrace)
+		return fsc_err_hint(err, "a security module (SELinux, AppArmor) or a user "
+					 "namespace above ours keeps it from us");
+	if (!geteuid())
+		return fsc_err_hint(err, "root does not have it here: the container or service "
+					 "must be given it (--cap-add SYS_PTRACE)");
+	return fsc_err_hint(err, "run as root, or as the user the process belongs to");
+}
+
 int fsc_maps_read(pid_t pid, bool exec_only, struct fsc_vec *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) char *text = NULL;
@@ -109,10 +137,8 @@ int fsc_maps_read(pid_t pid, bool exec_only, struct fsc_vec *ret, struct fsc_err
 	rc = fsc_slurp(AT_FDCWD, path, &text, &n, err);
 	if (rc == -ENOENT || rc == -ESRCH)
 		return fsc_err_set(err, ESRCH, "no process %d is running", (int)pid);
-	if (rc == -EACCES || rc == -EPERM) {
-		fsc_err_set(err, EACCES, "may not look at process %d", (int)pid);
-		return fsc_err_hint(err, "run as root, or as the user the process belongs to");
-	}
+	if (rc == -EACCES || rc == -EPERM)
+		return maps_denied(pid, -rc, err);
 	return rc ? rc : fsc_maps_parse(text, exec_only, ret, err);
 }
 

@@ -71,9 +71,11 @@ int fsc_tracefs_open(struct fsc_err *err)
 	if (fd == -ENODEV)
 		return fsc_err_set(err, ENODEV, "this kernel has no tracefs (CONFIG_TRACING)");
 	fsc_err_sys(err, -fd, "tracefs is not mounted and cannot be");
-	return fsc_err_hint(err, fd == -EPERM
-				     ? "run as root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH"
-				     : "mount -t tracefs tracefs /sys/kernel/tracing");
+	return fsc_err_hint(
+	    err, fd == -EPERM && geteuid()
+		     ? "run as root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH"
+		 : fd == -EPERM ? "root lacks CAP_SYS_ADMIN here: the container must be given it"
+				: "mount -t tracefs tracefs /sys/kernel/tracing");
 }
 
 static int add_tracepoint(const char *category, const char *name, struct fsc_vec *ret,

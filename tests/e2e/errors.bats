@@ -178,6 +178,31 @@ teardown() { e2e_teardown; }
 	[[ ! -s out ]] || fail "stdout: $(<out)"
 }
 
+@test "no privilege over a process: what is missing is named, and root is not told to be root" {
+	need_command setpriv
+	start_runner setpriv --reuid=65533 --regid=65533 --clear-groups "$FIXTURES/runner"
+	# New kernels let those look, too, who may measure.
+	printf '#!/bin/bash\nexec setpriv --bounding-set=-sys_ptrace,-perfmon,-sys_admin "%s" "$@"\n' "$FUNCSCOPE" >less
+	chmod 755 less
+	FUNCSCOPE=$TMP/less fs_error 1 "may not look at process $RUNNER .*CAP_SYS_PTRACE is missing.*given it" count -p "$RUNNER" :work
+	refute_match advice "$(<err)" 'run as root'
+	[[ -r /proc/1/maps ]] && cat /proc/1/maps &>/dev/null && return
+	fs_error 1 'may not look at process 1 ' count -p 1 :work
+	refute_match advice "$(<err)" 'run as root'
+}
+
+@test "a module that is not loaded: how what is built in is written" {
+	fs_error 1 "no module 'nosuchmod' is loaded.*written without: 'k:nosuchmod_\*'" count 'k:nosuchmod:*'
+	fs_error 1 "written without: 'k:vfs_read'" count k:nosuchmod:vfs_read
+	fs_error 1 "no function of module vmlinux matches.*did you mean 'vfs_read'" count k:vmlinux:vfs_raed
+	refute_match hint "$(<err)" LIBRARY
+}
+
+@test "what bpftrace has and funcscope does not is named" {
+	fs_error 2 'probe of bpftrace that funcscope does not have; .*perf' count software:cpu-clock:100
+	fs_error 2 "names several probes; .*'kprobe:a\*' 'kprobe:b\*'" count 'kprobe:a*,kprobe:b*'
+}
+
 @test "no privilege: the command is not run" {
 	chmod 777 "$TMP"
 	as_nobody count "$FIXTURES/calls:work" -- touch "$TMP/ran"
