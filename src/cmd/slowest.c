@@ -13,19 +13,20 @@ struct kept {
 };
 
 struct fsc_slowest {
-	unsigned keep;
+	unsigned keep, stacks;
 	struct fsc_namer *namer;
 	struct fsc_call_source *source;
 	struct fsc_vec kept; /* struct kept */
 };
 
-int fsc_slowest_new(unsigned keep, struct fsc_slowest **ret, struct fsc_err *err)
+int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, struct fsc_err *err)
 {
 	struct fsc_slowest *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return fsc_err_nomem(err);
 	s->keep = keep;
+	s->stacks = stacks;
 	s->kept = FSC_VEC_INIT(struct kept);
 	*ret = s;
 	return 0;
@@ -45,7 +46,9 @@ void fsc_slowest_free(struct fsc_slowest *s)
 
 int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts, struct fsc_err *err)
 {
-	struct fsc_call_opts opts = {.kernel_stack = true, .user_stack = true, .own_frame = true};
+	struct fsc_call_opts opts = {.kernel_stack = s->stacks & FSC_STACKS_KERNEL,
+				     .user_stack = s->stacks & FSC_STACKS_USER,
+				     .own_frame = true};
 	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
 	int rc = fsc_namer_new(&names, &s->namer, err);
 

@@ -6,8 +6,9 @@
 
 struct fsc_slowest;
 
-/* keep: calls of each function. The caller owns *ret. */
-int fsc_slowest_new(unsigned keep, struct fsc_slowest **ret, struct fsc_err *err);
+/* keep: calls of each function; stacks: FSC_STACKS_*, their parts that are shown. The caller owns
+ * *ret. */
+int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, struct fsc_err *err);
 void fsc_slowest_free(struct fsc_slowest *s);
 int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts,
 		      struct fsc_err *err);

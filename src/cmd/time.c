@@ -14,7 +14,7 @@ enum { SLOW_STACKS = 4096, MOST_KEPT = 10000 };
 struct time_opts {
 	struct fsc_keys keys;
 	struct fsc_timings_opts show;
-	bool zeros, self, off_cpu, raw;
+	bool zeros, self, off_cpu, raw, kernel, user;
 	int calls_in;
 	unsigned keep;
 	const char *slow;
@@ -27,6 +27,10 @@ static const struct fsc_opt time_opts[] = {
      "show functions that were not called, too", NULL},
     {0, "slow", FSC_OPT_STRING, offsetof(struct time_opts, slow), "TIME",
      "keep calls that take at least so long (10ms)", NULL},
+    {'K', "kernel", FSC_OPT_FLAG, offsetof(struct time_opts, kernel), NULL,
+     "with --slow: only the kernel's part of the stack", NULL},
+    {'U', "user", FSC_OPT_FLAG, offsetof(struct time_opts, user), NULL,
+     "with --slow: only the program's part", NULL},
     {0, "keep", FSC_OPT_UINT, offsetof(struct time_opts, keep), "N",
      "so many of the slowest calls of each function (10)", NULL},
     {0, "self", FSC_OPT_FLAG, offsetof(struct time_opts, self), NULL,
@@ -107,6 +111,14 @@ static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 	return 0;
 }
 
+/* Of slow calls: both parts of the stack, unless one is asked for. */
+static unsigned slow_stacks(const struct time_opts *to)
+{
+	if (to->kernel == to->user)
+		return FSC_STACKS_KERNEL | FSC_STACKS_USER;
+	return to->kernel ? FSC_STACKS_KERNEL : FSC_STACKS_USER;
+}
+
 static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 		     struct time_state *state, struct fsc_err *err)
 {
@@ -119,9 +131,12 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 	plan->session.mode = FSC_MODE_TIME;
 	if (!to->keep || to->keep > MOST_KEPT)
 		return fsc_err_usage(err, "--keep takes 1 to %d", MOST_KEPT);
+	if (!to->slow && (to->kernel || to->user))
+		return fsc_err_usage(err, "-K and -U say which stack to show of slow calls; give "
+					  "--slow TIME, too");
 	if (to->slow) {
 		plan->session.n_rings = 1;
-		plan->session.stacks = FSC_STACKS_USER | FSC_STACKS_KERNEL;
+		plan->session.stacks = slow_stacks(to);
 		plan->session.max_stacks = SLOW_STACKS;
 	}
 	plan->session.keep = (enum fsc_keep)to->calls_in;
@@ -157,7 +172,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct time_opts 
 	if (rc)
 		return rc;
 	if (to->slow)
-		rc = fsc_slowest_new(to->keep, &state.slowest, err);
+		rc = fsc_slowest_new(to->keep, slow_stacks(to), &state.slowest, err);
 	if (!rc)
 		rc = fsc_run(&plan, err);
 	fsc_latencies_release(&state.before);

@@ -35,6 +35,19 @@ teardown() { e2e_teardown; }
 	assert_eq "calls kept" 0 "$(rows type=call | wc -l)"
 }
 
+@test "--slow: -K and -U choose the part of the stack" {
+	fs_time --slow 3ms -U "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
+	assert_match "-U" "$(rows type=call)" '"stack":\["timed_call".*"main"'
+	fs_time --slow 3ms -K "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
+	refute_match "-K" "$(rows type=call)" '"main"'
+	assert_eq "-K: slow calls" 1 "$(rows type=call slow=true | wc -l)"
+	fs_time --slow 3ms -K -U "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
+	assert_match "-K -U" "$(rows type=call)" '"main"'
+	fs_ok time --slow 3ms -U "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
+	assert_match "text" "$(<out)" $'\n +main\n'
+	fs_error 2 'give --slow' time -K "$FIXTURES/timed:timed_call" -d 0.1
+}
+
 @test "--keep: the slowest ones" {
 	fs_time --slow 1us --keep 3 "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 500
 	assert_eq slow 500 "$(latency slow timed_call)"
