@@ -12,6 +12,7 @@
 #include "cmd/cmd.h"
 #include "engine/features.h"
 #include "engine/hazards.h"
+#include "engine/kernel.h"
 #include "engine/privilege.h"
 #include "sym/tracefs.h"
 
@@ -136,6 +137,12 @@ static const char *refused_advice(void)
 static void check_features(struct report *r)
 {
 	section(r, "kernel features, each tried");
+	finding(
+	    r, fsc_kernel_has_cookies(), "Linux " FSC_KERNEL_NEEDED,
+	    fsc_kernel_has_cookies() ? "programs are told which function was hit (cookies)"
+				     : "programs are not told which function was hit (cookies)",
+	    "not enough for funcscope, whatever else works here: it needs Linux " FSC_KERNEL_NEEDED
+	    " or newer");
 	for (int f = 0; f < FSC_FEATURE_MAX; f++) {
 		const struct fsc_feature_row *row = &fsc_features[f];
 		const char *why;
@@ -186,6 +193,8 @@ static bool verdict(struct report *r)
 			 : fsc_feature_works(FSC_FEATURE_TRACEPOINT)   ? "tracepoint"
 								       : NULL;
 
+	if (!fsc_kernel_has_cookies())
+		user = kernel = tp = NULL;
 	section(r, "what will be used");
 	verdict_line(r, "user functions", user);
 	verdict_line(r, "kernel functions", kernel);
@@ -198,7 +207,9 @@ static int examine(struct report *r, struct fsc_err *err)
 	struct utsname u;
 	bool any;
 
-	if (!uname(&u) && !r->json)
+	if (uname(&u))
+		return fsc_err_sys(err, errno, "cannot ask for the kernel's version");
+	if (!r->json)
 		fsc_buf_printf(&r->b, "Linux %s on %s\n", u.release, u.machine);
 	check_privileges(r);
 	check_settings(r);
@@ -211,6 +222,8 @@ static int examine(struct report *r, struct fsc_err *err)
 		return fsc_err_sys(err, errno, "cannot write the output");
 	if (any)
 		return 0;
+	if (!fsc_kernel_has_cookies())
+		return fsc_kernel_too_old(u.release, err);
 	return fsc_err_set(err, ENOTSUP,
 			   "nothing can be probed on this machine as things are; the "
 			   "lines marked 'no' say what to do");

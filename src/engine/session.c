@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "engine/descriptors.h"
 #include "engine/features.h"
+#include "engine/kernel.h"
 #include "engine/privilege.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
@@ -76,11 +78,14 @@ int fsc_session_possible(struct fsc_err *err)
 {
 	const char *why;
 	int rc = fsc_feature_try(FSC_FEATURE_BPF, &why);
+	struct utsname u;
 
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
 		return fsc_err_set(err, -rc, "this kernel runs no BPF programs for us (%s)", why);
+	if (!fsc_kernel_has_cookies())
+		return fsc_kernel_too_old(uname(&u) ? "?" : u.release, err);
 	return 0;
 }
 

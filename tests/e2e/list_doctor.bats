@@ -100,6 +100,15 @@ teardown() { e2e_teardown; }
 	assert_eq "children left" '' "$(pgrep -P $$ funcscope || true)"
 }
 
+@test "doctor: whether the kernel is new enough for anything" {
+	fs_ok doctor -f json
+	assert_eq "new enough" true "$(values ok "name=Linux 5.15")"
+	# Who may not try does not know, and does not blame the kernel.
+	as_nobody doctor -f json
+	assert_eq "as nobody" true "$(values ok "name=Linux 5.15")"
+	refute_match error "$(<err)" 'too old'
+}
+
 @test "doctor: without privilege it says which capability is missing" {
 	as_nobody doctor -f json
 	assert_eq "nothing can be probed" 1 "$status"

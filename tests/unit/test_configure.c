@@ -1,4 +1,4 @@
-/* src/engine/configure.c: what the programs can read, and what is refused. */
+/* src/engine/configure.c and kernel.c: what the programs can read, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/kernel.h"
 #include "engine/session_priv.h"
 
 /* Of an offset that the program does not know it would read 0, and follow process 0. */
@@ -30,10 +31,23 @@ static void unknown_fork_records_are_refused(void **state)
 	}
 }
 
+/* Where the kernel is too old for everything, the error says so, and which would do. */
+static void old_kernels_are_named(void **state)
+{
+	struct fsc_err err = {0};
+
+	(void)state;
+	assert_int_equal(fsc_kernel_too_old("5.10.0-32-cloud-amd64", &err), -ENOTSUP);
+	assert_non_null(strstr(err.msg, "5.10.0-32-cloud-amd64"));
+	assert_non_null(strstr(err.msg, "bpf_get_attach_cookie"));
+	assert_non_null(strstr(err.hint, "5.15 or newer"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(unknown_fork_records_are_refused),
+	    cmocka_unit_test(old_kernels_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
