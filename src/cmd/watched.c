@@ -34,25 +34,17 @@ void fsc_watched_release(struct fsc_watched *w)
 }
 
 /* The process a thread belongs to. */
-static int thread_owner(pid_t tid, struct fsc_vec *ret, struct fsc_err *err)
+static int thread_owner(pid_t tid, pid_t *ret, struct fsc_err *err)
 {
 	char path[64], line[128];
 	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	pid_t *slot;
-	int tgid;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Tgid: %d", &tgid) != 1)
-			continue;
-		slot = fsc_vec_push(ret);
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = tgid;
-		return 0;
-	}
-	return fsc_err_set(err, ESRCH, "no thread %d is running; see: ps -eL", tid);
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", ret) == 1)
+			return 0;
+	return fsc_err_set(err, ESRCH, "no process or thread %d is running; see: ps -eL", tid);
 }
 
 static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
@@ -63,6 +55,21 @@ static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	*slot = pid;
 	return 0;
+}
+
+static int add_owner(struct fsc_watched *w, pid_t task, bool process, struct fsc_err *err)
+{
+	pid_t owner;
+	int rc = thread_owner(task, &owner, err);
+
+	if (rc)
+		return rc;
+	if (process && owner != task)
+		return fsc_err_usage(err,
+				     "%d is a thread of process %d; give -p %d for all of it, or "
+				     "-t %d for the thread",
+				     task, owner, owner, task);
+	return push_pid(&w->owners, owner, err);
 }
 
 int fsc_watched_open(pid_t pid)
@@ -104,9 +111,9 @@ int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const st
 	if (!rc)
 		rc = fsc_probes_pids(tids, &w->tids, err);
 	for (size_t i = 0; !rc && i < w->pids.n; i++)
-		rc = push_pid(&w->owners, *FSC_AT(pid_t, &w->pids, i), err);
+		rc = add_owner(w, *FSC_AT(pid_t, &w->pids, i), true, err);
 	for (size_t i = 0; !rc && i < w->tids.n; i++)
-		rc = thread_owner(*FSC_AT(pid_t, &w->tids, i), &w->owners, err);
+		rc = add_owner(w, *FSC_AT(pid_t, &w->tids, i), false, err);
 	if (!rc)
 		rc = refuse_zombies(&w->owners, err);
 	if (!rc && w->command)

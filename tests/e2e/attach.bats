@@ -202,6 +202,24 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	assert_match note "$(<"$TMP/err")" 'the process has ended'
 }
 
+@test "a process that becomes a zombie has ended" {
+	mkfifo in
+	# shellcheck disable=SC2016
+	bash -c '"$1/scoped" <in >out.scoped 3>&- & echo $! >pid; exec sleep 1000' - "$FIXTURES" 3>&- &
+	PIDS+=("$!") # it never asks for the status of the child it got from the shell
+	exec 6>in
+	eventually grep -q runner out.scoped
+	arm_as attach -f json "$(<pid)" 6>&-
+	echo 'go 44' >&6
+	eventually grep -q 'done' out.scoped
+	exec 6>&-
+	eventually grep -q 'State:.Z' "/proc/$(<pid)/status"
+	eventually grep -q 'the process has ended' err
+	join
+	scopes_close
+	assert_calls numbered 44
+}
+
 @test "the socket: a reader that may not look into /proc gets the descriptors from the process itself" {
 	need_command setpriv
 	chmod 755 "$TMP"

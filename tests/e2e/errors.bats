@@ -191,6 +191,12 @@ teardown() { e2e_teardown; }
 	refute_match advice "$(<err)" 'run as root'
 }
 
+@test "-p of a thread: whose it is" {
+	start_runner
+	ask workers 1
+	fs_error 2 "$ANSWER is a thread of process $RUNNER; give -p $RUNNER .*-t $ANSWER" count -p "$ANSWER" :work
+}
+
 @test "a module that is not loaded: how what is built in is written" {
 	fs_error 1 "no module 'nosuchmod' is loaded.*written without: 'k:nosuchmod_\*'" count 'k:nosuchmod:*'
 	fs_error 1 "written without: 'k:vfs_read'" count k:nosuchmod:vfs_read
