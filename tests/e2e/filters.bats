@@ -123,7 +123,7 @@ spins() {
 	FUNCSCOPE=$TMP/capable
 	cat >"$FUNCSCOPE" <<-END
 		#!/bin/bash
-		caps=-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search
+		caps=-all,+bpf,+perfmon,+sys_admin,+sys_ptrace,+dac_read_search
 		exec setpriv --reuid=65534 --clear-groups --inh-caps=\$caps --ambient-caps=\$caps $TMP/funcscope "\$@"
 	END
 	chmod 755 "$FUNCSCOPE"
