@@ -20,6 +20,7 @@ void fsc_watched_init(struct fsc_watched *w, char *const *command)
 	    .pids = FSC_VEC_INIT(pid_t),
 	    .tids = FSC_VEC_INIT(pid_t),
 	    .owners = FSC_VEC_INIT(pid_t),
+	    .owners_cpu = FSC_VEC_INIT(uint64_t),
 	    .command = command,
 	    .child = {.pidfd = -1},
 	};
@@ -31,6 +32,7 @@ void fsc_watched_release(struct fsc_watched *w)
 	fsc_vec_release(&w->pids);
 	fsc_vec_release(&w->tids);
 	fsc_vec_release(&w->owners);
+	fsc_vec_release(&w->owners_cpu);
 }
 
 /* The process a thread belongs to. */
@@ -69,6 +71,8 @@ static int add_owner(struct fsc_watched *w, pid_t task, bool process, struct fsc
 				     "%d is a thread of process %d; give -p %d for all of it, or "
 				     "-t %d for the thread",
 				     task, owner, owner, task);
+	if (!fsc_vec_push(&w->owners_cpu))
+		return fsc_err_nomem(err);
 	return push_pid(&w->owners, owner, err);
 }
 
@@ -123,14 +127,21 @@ int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const st
 	return rc;
 }
 
-static uint64_t cpu_now(const struct fsc_watched *w)
+/* Of one that has ended, what it had used when it was last seen. */
+static uint64_t cpu_now(struct fsc_watched *w)
 {
 	uint64_t sum = 0;
 
 	if (!w->owners.n)
 		return fsc_cputime_machine();
-	for (size_t i = 0; i < w->owners.n; i++)
-		sum += fsc_cputime_process(*FSC_AT(pid_t, &w->owners, i));
+	for (size_t i = 0; i < w->owners.n; i++) {
+		uint64_t now = fsc_cputime_process(*FSC_AT(pid_t, &w->owners, i));
+		uint64_t *last = FSC_AT(uint64_t, &w->owners_cpu, i);
+
+		if (now > *last)
+			*last = now;
+		sum += *last;
+	}
 	return sum;
 }
 

@@ -14,6 +14,7 @@
 struct fsc_watched {
 	struct fsc_vec pids, tids; /* pid_t: what to count; none: all */
 	struct fsc_vec owners;	   /* pid_t: whose files to look into */
+	struct fsc_vec owners_cpu; /* uint64_t: the CPU time of each, when it was last seen */
 	char *const *command;	   /* NULL: none */
 	struct fsc_child child;
 	bool child_ended;
