@@ -72,6 +72,46 @@ uint64_t *fsc_map_get(const struct fsc_map *m, const void *key, size_t len)
 	return s->key ? &s->value : NULL;
 }
 
+/* What follows in the same run of slots moves up where it is looked for further ahead: no marks of
+ * removed keys are left behind, so that a table whose keys come and go does not fill up. */
+void fsc_map_remove(struct fsc_map *m, const void *key, size_t len)
+{
+	struct fsc_map_slot *hole = m->cap ? find(m->slots, m->cap, key, len) : NULL;
+	size_t mask = m->cap - 1, at;
+
+	if (!hole || !hole->key)
+		return;
+	free(hole->key);
+	m->n--;
+	at = (size_t)(hole - m->slots);
+	for (size_t i = (at + 1) & mask; m->slots[i].key; i = (i + 1) & mask) {
+		size_t home = hash(m->slots[i].key, m->slots[i].len) & mask;
+
+		if (((i - home) & mask) < ((i - at) & mask))
+			continue;
+		m->slots[at] = m->slots[i];
+		at = i;
+	}
+	m->slots[at] = (struct fsc_map_slot){0};
+}
+
+bool fsc_map_copy(const struct fsc_map *from, struct fsc_map *ret)
+{
+	*ret = (struct fsc_map){0};
+	for (size_t i = 0; i < from->cap; i++) {
+		const struct fsc_map_slot *s = &from->slots[i];
+		uint64_t *value = s->key ? fsc_map_put(ret, s->key, s->len, NULL) : NULL;
+
+		if (s->key && !value) {
+			fsc_map_release(ret);
+			return false;
+		}
+		if (value)
+			*value = s->value;
+	}
+	return true;
+}
+
 void fsc_map_release(struct fsc_map *m)
 {
 	for (size_t i = 0; i < m->cap; i++)

@@ -35,7 +35,7 @@ int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_proces
 		return fsc_err_nomem(err);
 	p->targets = targets;
 	p->readings = 1;
-	p->all = FSC_VEC_INIT(struct process);
+	p->all = FSC_VEC_INIT(struct process *);
 	if (fsc_mmaps_open(&p->mmaps, &why))
 		fsc_log(FSC_LOG_WARN,
 			"%s: processes and libraries that appear later are found within seconds "
@@ -45,13 +45,20 @@ int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_proces
 	return 0;
 }
 
+static void process_free(struct process *x)
+{
+	free(x->program);
+	free(x);
+}
+
 void fsc_processes_free(struct fsc_processes *p)
 {
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->all.n; i++)
-		free(FSC_AT(struct process, &p->all, i)->program);
+		process_free(process_at(p, i));
 	fsc_vec_release(&p->all);
+	fsc_map_release(&p->at);
 	fsc_map_release(&p->seen);
 	fsc_mmaps_free(p->mmaps);
 	free(p);
@@ -61,7 +68,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targ
 {
 	p->targets = targets;
 	for (size_t i = 0; i < p->all.n; i++)
-		FSC_AT(struct process, &p->all, i)->judged = false;
+		process_at(p, i)->judged = false;
 	fsc_processes_retell(p);
 }
 
@@ -87,13 +94,9 @@ bool fsc_processes_all(const struct fsc_processes *p)
 
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 {
-	for (size_t i = 0; i < p->all.n; i++) {
-		struct process *x = FSC_AT(struct process, &p->all, i);
+	const uint64_t *at = fsc_map_get(&p->at, &pid, sizeof(pid));
 
-		if (x->pid == pid)
-			return x;
-	}
-	return NULL;
+	return at ? (struct process *)(uintptr_t)*at : NULL;
 }
 
 static void read_comm(struct process *x)
@@ -132,16 +135,23 @@ static void read_program(struct process *x)
 
 static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
 {
-	struct process *x = fsc_processes_find(p, pid);
+	struct process *x = fsc_processes_find(p, pid), **slot;
+	uint64_t *at;
 
 	if (x)
 		return x;
-	x = fsc_vec_push(&p->all);
-	if (!x) {
+	x = calloc(1, sizeof(*x));
+	slot = x ? fsc_vec_push(&p->all) : NULL;
+	at = slot ? fsc_map_put(&p->at, &pid, sizeof(pid), NULL) : NULL;
+	if (!at) {
+		p->all.n -= slot != NULL;
+		free(x);
 		fsc_err_nomem(err);
 		return NULL;
 	}
-	*x = (struct process){.pid = pid};
+	x->pid = pid;
+	*slot = x;
+	*at = (uintptr_t)x;
 	return x;
 }
 
@@ -299,27 +309,24 @@ static int adopt(const struct reading *r, struct process *x, struct fsc_err *err
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
-	const struct process *from = fsc_processes_find(r->p, parent);
-	struct process was = from ? *from : (struct process){0}, *x;
+	const struct process none = {0}, *was = fsc_processes_find(r->p, parent);
+	struct process *x = find_or_add(r->p, child, err);
 
-	x = find_or_add(r->p, child, err);
 	if (!x)
 		return -ENOMEM;
+	if (!was)
+		was = &none;
 	/* Met, or found in /proc, before the kernel told of it; or it has told of what came later
 	 * first. */
 	if ((x->judged || x->of_command || x->comm[0]) && !x->ended)
-		return was.of_command ? adopt(r, x, err) : 0;
+		return was->of_command ? adopt(r, x, err) : 0;
 	/* The number of one that ended. */
 	if (x->judged && r->to->gone(r->to->arg, child, err))
 		return -ENOMEM;
-	/* Whoever was told may have met others, and the table moved. */
-	x = find_or_add(r->p, child, err);
-	if (!x)
-		return -ENOMEM;
 	free(x->program);
-	*x = (struct process){.pid = child, .of_command = was.of_command};
-	memcpy(x->comm, was.comm, sizeof(x->comm));
-	x->program = was.program ? strdup(was.program) : NULL;
+	*x = (struct process){.pid = child, .of_command = was->of_command};
+	memcpy(x->comm, was->comm, sizeof(x->comm));
+	x->program = was->program ? strdup(was->program) : NULL;
 	/* Most children start another program at once: judged when it maps something, or when it is
 	 * met or gone. */
 	return 0;
@@ -349,39 +356,53 @@ static void on_exit_of(void *arg, pid_t pid)
 		x->ended = 1;
 }
 
-/* Those whose last thread is gone leave the table. */
+static bool is_gone(const struct reading *r, struct process *x, bool all)
+{
+	bool gone = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
+
+	if (x->ended == 1)
+		x->ended = 2;
+	/* Its name, and its end, may not have been told yet: two readings from now they have. */
+	if (gone && !x->judged && !x->ended && r->p->mmaps) {
+		x->ended = 1;
+		return false;
+	}
+	return gone;
+}
+
+/* Notes the end of a process and tells of it. */
+static int tell_gone(const struct reading *r, struct process *x, struct fsc_err *err)
+{
+	int rc = x->judged ? 0 : judge(r, x, true, err);
+
+	if (rc)
+		return rc;
+	r->p->gone[r->p->n_gone % MOST_GONE].pid = x->pid;
+	r->p->gone[r->p->n_gone++ % MOST_GONE].wanted = x->wanted;
+	r->p->ended += x->wanted;
+	r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
+	return r->to->gone(r->to->arg, x->pid, err);
+}
+
+/* Those whose last thread is gone leave the table. Whoever is told may ask for others, which are
+ * added at its end meanwhile. */
 static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 {
 	size_t kept = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < r->p->all.n; i++) {
-		struct process *x = FSC_AT(struct process, &r->p->all, i);
-		bool gone = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
+		struct process *x = process_at(r->p, i);
+		bool gone = is_gone(r, x, all);
 
-		if (x->ended == 1)
-			x->ended = 2;
-		/* Its name, and its end, may not have been told yet: two readings from now they
-		 * have. */
-		if (gone && !x->judged && !x->ended && r->p->mmaps) {
-			x->ended = 1;
-			gone = false;
-		}
-
-		if (gone && !rc && !x->judged)
-			rc = judge(r, x, true, err);
-		if (gone && !rc) {
-			r->p->gone[r->p->n_gone % MOST_GONE].pid = x->pid;
-			r->p->gone[r->p->n_gone++ % MOST_GONE].wanted = x->wanted;
-			r->p->ended += x->wanted;
-			r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
-			free(x->program);
-			x->program = NULL;
-			/* Whoever is told may meet others, and the table move. */
-			rc = r->to->gone(r->to->arg, x->pid, err);
+		if (gone && !rc)
+			rc = tell_gone(r, x, err);
+		if (!gone || rc) {
+			*FSC_AT(struct process *, &r->p->all, kept++) = x;
 			continue;
 		}
-		*FSC_AT(struct process, &r->p->all, kept++) = *x;
+		fsc_map_remove(&r->p->at, &x->pid, sizeof(x->pid));
+		process_free(x);
 	}
 	r->p->all.n = kept;
 	return rc;
@@ -399,7 +420,7 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 	if (p->mmaps)
 		rc = fsc_mmaps_read(p->mmaps, &told, err);
 	for (size_t i = 0; !rc && i < p->all.n; i++) {
-		struct process *x = FSC_AT(struct process, &p->all, i);
+		struct process *x = process_at(p, i);
 
 		if (!x->judged && (x->doubted || last))
 			rc = judge(&r, x, last, err);

@@ -38,7 +38,7 @@ uint64_t fsc_processes_cpu(struct fsc_processes *p)
 	uint64_t sum = p->cpu_past;
 
 	for (size_t i = 0; i < p->all.n; i++) {
-		struct process *x = FSC_AT(struct process, &p->all, i);
+		struct process *x = process_at(p, i);
 		uint64_t now = x->judged && x->wanted ? fsc_cputime_process(x->pid) : 0;
 
 		if (now > x->cpu_last)
@@ -53,7 +53,7 @@ size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
 	size_t n = ever ? p->ended : 0;
 
 	for (size_t i = 0; i < p->all.n; i++) {
-		const struct process *x = FSC_AT(struct process, &p->all, i);
+		const struct process *x = process_at(p, i);
 
 		n += x->judged && x->wanted;
 	}
@@ -67,7 +67,7 @@ int fsc_processes_each(const struct fsc_processes *p,
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < p->all.n; i++) {
-		const struct process *x = FSC_AT(struct process, &p->all, i);
+		const struct process *x = process_at(p, i);
 
 		if (x->judged)
 			rc = fn(x->pid, x->wanted, arg, err);

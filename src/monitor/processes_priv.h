@@ -28,7 +28,8 @@ struct process {
 struct fsc_processes {
 	const struct fsc_snoop_targets *targets;
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
-	struct fsc_vec all;	 /* struct process */
+	struct fsc_vec all;	 /* struct process *: an entry stays where it is */
+	struct fsc_map at;	 /* pid -> its entry */
 	struct fsc_map seen;	 /* files that were told of */
 	pid_t command;
 	uint64_t readings;
@@ -40,6 +41,11 @@ struct fsc_processes {
 	} gone[MOST_GONE]; /* a ring */
 	size_t n_gone;
 };
+
+static inline struct process *process_at(const struct fsc_processes *p, size_t i)
+{
+	return *FSC_AT(struct process *, &p->all, i);
+}
 
 /* NULL: it is not in the table. */
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid);

@@ -165,6 +165,57 @@ static void many_keys(void **state)
 	fsc_map_release(&m);
 }
 
+/* Keys come and go in runs that wrap around the end of the table; what stays is always found. */
+static void keys_can_be_removed(void **state)
+{
+	struct fsc_map m = {0};
+	size_t cap = 0;
+
+	(void)state;
+	fsc_map_remove(&m, "x", 1);
+	for (uint64_t round = 0; round < 200; round++) {
+		for (uint64_t i = 0; i < 40; i++) {
+			uint64_t key = round * 40 + i;
+
+			*fsc_map_put(&m, &key, sizeof(key), NULL) = key + 1;
+		}
+		cap = m.cap > cap ? m.cap : cap;
+		for (uint64_t i = 0; i < 40; i += 1 + (round % 3 == 0)) {
+			uint64_t key = round * 40 + i;
+
+			fsc_map_remove(&m, &key, sizeof(key));
+			fsc_map_remove(&m, &key, sizeof(key));
+			assert_null(fsc_map_get(&m, &key, sizeof(key)));
+		}
+		for (uint64_t key = 0; key < (round + 1) * 40; key++) {
+			const uint64_t *v = fsc_map_get(&m, &key, sizeof(key));
+			bool stays = key / 40 % 3 == 0 && key % 2;
+
+			assert_int_equal(v ? *v : 0, stays ? key + 1 : 0);
+		}
+	}
+	assert_int_equal(m.n, 67 * 20);
+	assert_int_equal(cap, 2048);
+	fsc_map_release(&m);
+}
+
+static void a_copy_of_a_map_is_its_own(void **state)
+{
+	struct fsc_map m = {0}, copy;
+
+	(void)state;
+	assert_true(fsc_map_copy(&m, &copy));
+	assert_int_equal(copy.n, 0);
+	for (uint64_t i = 0; i < 100; i++)
+		*fsc_map_put(&m, &i, sizeof(i), NULL) = i;
+	assert_true(fsc_map_copy(&m, &copy));
+	fsc_map_release(&m);
+	assert_int_equal(copy.n, 100);
+	for (uint64_t i = 0; i < 100; i++)
+		assert_int_equal(*fsc_map_get(&copy, &i, sizeof(i)), i);
+	fsc_map_release(&copy);
+}
+
 static void a_vector_grows_zeroed(void **state)
 {
 	struct fsc_vec v = FSC_VEC_INIT(uint64_t);
@@ -206,6 +257,8 @@ int main(void)
 	    cmocka_unit_test(keys_are_bytes),
 	    cmocka_unit_test(keys_are_copied),
 	    cmocka_unit_test(many_keys),
+	    cmocka_unit_test(keys_can_be_removed),
+	    cmocka_unit_test(a_copy_of_a_map_is_its_own),
 	    cmocka_unit_test(a_vector_grows_zeroed),
 	    cmocka_unit_test(a_vector_too_large_is_refused),
 	};

@@ -1,0 +1,97 @@
+/* The table of processes, with numbers that no process has: they are asked for, found gone, and
+ * leave it again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "monitor/processes.h"
+
+enum {
+	FIRST = 5000000, /* larger than any process's number can be */
+	MANY = 100000,	 /* searched one by one they would take minutes */
+};
+
+struct told {
+	size_t judged, gone, asked_back;
+	struct fsc_processes *p;
+};
+
+static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
+{
+	(void)arg, (void)pid, (void)path, (void)err;
+	return 0;
+}
+
+static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	struct told *t = arg;
+
+	(void)wanted, (void)err;
+	t->judged += pid >= FIRST;
+	return 0;
+}
+
+static struct fsc_processes_to to(struct told *t);
+
+/* Whoever is told of an end may ask for others, which then come into the table. */
+static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct told *t = arg;
+	const struct fsc_processes_to self = to(t);
+
+	t->gone += pid >= FIRST;
+	if (pid < FIRST || pid >= FIRST + 1000)
+		return 0;
+	t->asked_back++;
+	return fsc_processes_met(t->p, pid + 2 * MANY, &self, err);
+}
+
+static struct fsc_processes_to to(struct told *t)
+{
+	return (struct fsc_processes_to){
+	    .arg = t, .file = on_file, .judged = on_judged, .gone = on_gone};
+}
+
+static void many_processes_come_and_go(void **state)
+{
+	struct fsc_snoop_targets targets = {.pids = FSC_VEC_INIT(pid_t),
+					    .names = FSC_VEC_INIT(char *),
+					    .cgroups = FSC_VEC_INIT(char *),
+					    .command = FSC_VEC_INIT(char *)};
+	struct fsc_err err = {0};
+	struct told t = {0};
+	const struct fsc_processes_to self = to(&t);
+
+	(void)state;
+	for (pid_t i = 0; i < 20; i += 2)
+		*(pid_t *)fsc_vec_push(&targets.pids) = FIRST + i;
+	assert_int_equal(fsc_processes_new(&targets, &t.p, &err), 0);
+	for (pid_t i = 0; i < MANY; i++)
+		assert_int_equal(fsc_processes_met(t.p, FIRST + i, &self, &err), 0);
+	for (pid_t i = 0; i < MANY; i++)
+		assert_int_equal(fsc_processes_verdict(t.p, FIRST + i), -1);
+	assert_int_equal(fsc_processes_scan(t.p, &self, &err), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(fsc_processes_read(t.p, true, &self, &err), 0);
+	assert_int_equal(fsc_processes_scan(t.p, &self, &err), 0);
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(fsc_processes_read(t.p, true, &self, &err), 0);
+	assert_int_equal(t.asked_back, 1000);
+	assert_int_equal(t.judged, MANY + 1000);
+	assert_int_equal(t.gone, MANY + 1000);
+	assert_int_equal(fsc_processes_count(t.p, true), 10);
+	assert_int_equal(fsc_processes_count(t.p, false), 0);
+	assert_string_equal(fsc_processes_comm(t.p, FIRST), "");
+	fsc_processes_free(t.p);
+	fsc_vec_release(&targets.pids);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(many_processes_come_and_go)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
