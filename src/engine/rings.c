@@ -85,6 +85,7 @@ static int add_own_ring(struct fsc_session *s, struct fsc_err *err)
 
 	if (fd < 0)
 		return fd;
+	s->own_ring_fd = fd;
 	s->own_ring = ring_buffer__new(fd, on_own_record, s, NULL);
 	return s->own_ring ? 0 : fsc_err_sys(err, errno, "cannot read a ring buffer");
 }

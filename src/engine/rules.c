@@ -1,6 +1,7 @@
 /* What a monitor does with a running session: rules of rows, whose calls count, errors, and room
  * that processes leave behind. */
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 
 #include <bpf/bpf.h>
@@ -37,6 +38,13 @@ int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_
 	return 0;
 }
 
+static bool is_running(pid_t pid)
+{
+	return !kill(pid, 0) || errno != ESRCH;
+}
+
+/* ---- errors ---- */
+
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
 		       struct fsc_err *err)
@@ -46,54 +54,139 @@ int fsc_session_errors(const struct fsc_session *s,
 	uint64_t n;
 
 	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
+		const uint64_t *taken;
+
 		prev = &key;
-		if (!bpf_map_lookup_elem(map, &key, &n))
+		if (bpf_map_lookup_elem(map, &key, &n))
+			continue;
+		taken = fsc_map_get(&s->errors_taken, &key, sizeof(key));
+		n -= taken ? *taken : 0;
+		if (n)
 			rc = fn(&key, n, arg);
 	}
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
-/* The next key is asked for before the present one goes: a key that is gone would begin anew. */
-static void forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-			  void *arg)
+/* An element that is taken out of the map is given to another key at once, though a program may be
+ * about to add to it. So it stays as long as the process runs, and what was in it is remembered. */
+static int take_error(struct fsc_session *s, int map, const struct fsc_error_key *key,
+		      struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.errors);
+	uint64_t *taken, n;
+
+	if (!is_running((pid_t)key->pid)) {
+		bpf_map_delete_elem(map, key);
+		fsc_map_remove(&s->errors_taken, key, sizeof(*key));
+		return 0;
+	}
+	if (bpf_map_lookup_elem(map, key, &n))
+		return 0;
+	taken = fsc_map_put(&s->errors_taken, key, sizeof(*key), NULL);
+	if (!taken)
+		return fsc_err_nomem(err);
+	*taken = n;
+	return 0;
+}
+
+/* The next key is asked for before the present one goes: a key that is gone would begin anew. */
+static int forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+			 void *arg, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.errors), rc = 0;
 	struct fsc_error_key key, next;
 	bool more = !bpf_map_get_next_key(map, NULL, &key);
 
-	while (more) {
+	while (!rc && more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
 		if (what((pid_t)key.pid, arg))
-			bpf_map_delete_elem(map, &key);
+			rc = take_error(s, map, &key, err);
 		key = next;
 	}
+	return rc;
+}
+
+/* ---- slots ---- */
+
+static int retire(struct fsc_session *s, const struct fsc_count_key *key, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.slot_of);
+	struct fsc_retired *r;
+	uint32_t slot;
+
+	if (bpf_map_lookup_elem(map, key, &slot) || slot <= s->cfg.calibrate_row ||
+	    slot >= s->cfg.slots)
+		return 0;
+	r = fsc_vec_push(&s->retired);
+	if (!r)
+		return fsc_err_nomem(err);
+	*r = (struct fsc_retired){*key, slot};
+	if (bpf_map_delete_elem(map, key))
+		s->retired.n--;
+	return 0;
+}
+
+/* Whether a process runs is asked when its keys are gone: a program that has found the slot before
+ * runs in one of its threads, which is there as long as the program is. */
+int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+		       void *arg, bool *ret_alive, struct fsc_err *err)
+{
+	int map = bpf_map__fd(s->skel->maps.slot_of), rc = 0;
+	struct fsc_count_key key, next;
+	bool more = !bpf_map_get_next_key(map, NULL, &key);
+
+	while (!rc && more) {
+		more = !bpf_map_get_next_key(map, &key, &next);
+		if (what((pid_t)key.pid, arg))
+			rc = retire(s, &key, err);
+		key = next;
+	}
+	for (size_t i = 0; !*ret_alive && i < s->retired.n; i++)
+		*ret_alive = is_running((pid_t)FSC_AT(struct fsc_retired, &s->retired, i)->key.pid);
+	return rc;
+}
+
+/* The kernel promises of an update of a map of maps that programs which could still see the old
+ * value are over when it returns. The value is the one that is there. */
+int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err)
+{
+	uint32_t at = s->opts.n_rings;
+
+	if (s->own_ring_fd < 0)
+		return fsc_err_set(err, EINVAL, "a session without rings cannot wait for programs");
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &at, &s->own_ring_fd, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot wait for programs that are at work");
+	return 0;
 }
 
 static void give_back(struct fsc_session *s, uint32_t slot)
 {
-	if (slot <= s->cfg.calibrate_row || slot >= s->cfg.slots)
-		return;
 	memset(&s->slots[(size_t)slot * s->cfg.stripes], 0,
 	       s->cfg.stripes * sizeof(struct fsc_slot));
 	bpf_map_update_elem(bpf_map__fd(s->skel->maps.free_slots), NULL, &slot, BPF_ANY);
 }
 
-static void forget_slots(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-			 void *arg)
+int fsc_session_reclaim(struct fsc_session *s,
+			int (*fn)(const struct fsc_count_key *key, const struct fsc_slot *slot,
+				  void *arg),
+			void *arg, struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.slot_of);
-	struct fsc_count_key key, next;
-	uint32_t slot;
-	bool more = !bpf_map_get_next_key(map, NULL, &key);
+	int rc = 0;
 
-	while (more) {
-		more = !bpf_map_get_next_key(map, &key, &next);
-		if (what((pid_t)key.pid, arg) && !bpf_map_lookup_elem(map, &key, &slot) &&
-		    !bpf_map_delete_elem(map, &key))
-			give_back(s, slot);
-		key = next;
+	while (!rc && s->retired.n) {
+		struct fsc_retired r = *FSC_AT(struct fsc_retired, &s->retired, s->retired.n - 1);
+		struct fsc_slot slot;
+
+		fsc_session_slot(s, r.slot, &slot);
+		rc = fn(&r.key, &slot, arg);
+		if (rc)
+			break;
+		s->retired.n--;
+		give_back(s, r.slot);
 	}
+	return rc ? fsc_err_nomem(err) : 0;
 }
+
+/* ---- verdicts ---- */
 
 static void forget_numbers(int map, enum fsc_forget (*what)(pid_t pid, void *arg), void *arg)
 {
@@ -108,15 +201,16 @@ static void forget_numbers(int map, enum fsc_forget (*what)(pid_t pid, void *arg
 	}
 }
 
-void fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-			void *arg)
+int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+		       void *arg, struct fsc_err *err)
 {
-	forget_slots(s, what, arg);
-	forget_errors(s, what, arg);
+	int rc = forget_errors(s, what, arg, err);
+
 	if (s->opts.judged)
 		forget_numbers(bpf_map__fd(s->skel->maps.tasks), what, arg);
 	if (s->opts.stacks & FSC_STACKS_USER)
 		forget_numbers(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
+	return rc;
 }
 
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err)

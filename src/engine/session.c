@@ -110,6 +110,23 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 	}
 }
 
+/* Rows may be attached again long after the caller's list is gone. */
+static int copy_ids(struct fsc_session *s, struct fsc_err *err)
+{
+	const size_t n_pids = s->opts.n_pids, n_tids = s->opts.n_tids;
+
+	s->ids = calloc(n_pids + n_tids + 1, sizeof(*s->ids));
+	if (!s->ids)
+		return fsc_err_nomem(err);
+	if (n_pids)
+		memcpy(s->ids, s->opts.pids, n_pids * sizeof(*s->ids));
+	if (n_tids)
+		memcpy(s->ids + n_pids, s->opts.tids, n_tids * sizeof(*s->ids));
+	s->opts.pids = s->ids;
+	s->opts.tids = s->ids + n_pids;
+	return 0;
+}
+
 int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,
 		     struct fsc_session **ret, struct fsc_err *err)
 {
@@ -128,11 +145,15 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 		return fsc_err_nomem(err);
 	s->links = FSC_VEC_INIT(struct fsc_link);
 	s->resumed_row = -1;
+	s->own_ring_fd = -1;
+	s->retired = FSC_VEC_INIT(struct fsc_retired);
 	s->late_links = FSC_VEC_INIT(int);
 	s->programs = FSC_VEC_INIT(int);
 	s->refused = FSC_VEC_INIT(struct fsc_refused);
 	fsc_session_log_libbpf();
-	rc = open_session(s, err);
+	rc = copy_ids(s, err);
+	if (!rc)
+		rc = open_session(s, err);
 	if (rc)
 		return rc;
 	*ret = fsc_take(&s);
@@ -292,6 +313,9 @@ void fsc_session_free(struct fsc_session *s)
 	ring_buffer__free(s->own_ring);
 	func_snoop_bpf__destroy(s->skel);
 	free(s->unusable);
+	free(s->ids);
+	fsc_vec_release(&s->retired);
+	fsc_map_release(&s->errors_taken);
 	fsc_vec_release(&s->links);
 	fsc_vec_release(&s->late_links);
 	fsc_vec_release(&s->programs);

@@ -127,7 +127,7 @@ int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_r
 			 struct fsc_err *err);
 /* Whether the calls of a process count from now on. */
 int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
-/* Calls fn for each error code met, with how often so far. */
+/* Calls fn for each error code met, with how often so far, without those that were forgotten. */
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
 		       struct fsc_err *err);
@@ -137,9 +137,22 @@ enum fsc_forget {
 	FSC_FORGET_NUMBERS, /* what it has measured */
 	FSC_FORGET_ALL,	    /* the verdict on it, too: it is gone */
 };
-/* Slots and errors, which the caller has read, are given back. */
-void fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-			void *arg);
+/* Forgetting has three steps, since a program that has found its slot may be preempted before it
+ * adds to it, for however long. First the keys go: whoever calls from now on gets other slots.
+ * *ret_alive is set, and else left as it is, where one of the processes still runs. */
+int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+		       void *arg, bool *ret_alive, struct fsc_err *err);
+/* Then, if one still runs, waits until no program of any session is at work that was when this was
+ * called: some ten milliseconds. */
+int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err);
+/* Then calls fn for what each slot holds in the end, and makes it free for another key. */
+int fsc_session_reclaim(struct fsc_session *s,
+			int (*fn)(const struct fsc_count_key *key, const struct fsc_slot *slot,
+				  void *arg),
+			void *arg, struct fsc_err *err);
+/* Forgets errors, which the caller has read, and, of who is gone, verdicts. */
+int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+		       void *arg, struct fsc_err *err);
 /* Entries of a row do not count from now on, or do again. */
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err);
 /* The stack with this id has been read and may make room. */

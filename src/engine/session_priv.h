@@ -4,6 +4,7 @@
 
 #include <linux/bpf.h>
 
+#include "base/map.h"
 #include "engine/session.h"
 
 struct func_snoop_bpf;
@@ -11,6 +12,7 @@ struct func_snoop_bpf;
 struct fsc_session {
 	struct fsc_targets *targets;
 	struct fsc_session_opts opts;
+	pid_t *ids; /* of opts.pids and opts.tids: the caller's may go */
 	struct func_snoop_bpf *skel;
 	struct fsc_config cfg;
 	bool pairs;			  /* every place is probed at entry and return */
@@ -31,10 +33,20 @@ struct fsc_session {
 	size_t on_rung[FSC_RUNG_MAX];
 	struct ring_buffer *rings;    /* NULL: none */
 	struct ring_buffer *own_ring; /* of calibration */
+	int own_ring_fd;	      /* owned by programs */
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
-	uint64_t missed;     /* of links that are gone */
-	int64_t resumed_row; /* only this row is being attached, again; -1: all */
+	uint64_t missed;	/* of links that are gone */
+	int64_t resumed_row;	/* only this row is being attached, again; -1: all */
+	struct fsc_vec retired; /* struct fsc_retired */
+	struct fsc_map
+	    errors_taken; /* struct fsc_error_key -> how many were read and do not count */
+};
+
+/* A slot that no key leads to any more, and whose it was. */
+struct fsc_retired {
+	struct fsc_count_key key;
+	uint32_t slot;
 };
 
 /* A probe, or many: where every row has links of its own, its row. */

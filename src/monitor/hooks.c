@@ -80,6 +80,7 @@ void fsc_hooks_free(struct fsc_hooks *h)
 	fsc_vec_release(&h->funcs);
 	fsc_vec_release(&h->rules);
 	fsc_vec_release(&h->gone);
+	fsc_map_release(&h->gone_at);
 	fsc_vec_release(&h->refusals);
 	fsc_map_release(&h->func_at);
 	fsc_tally_release(&h->closed);

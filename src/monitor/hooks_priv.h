@@ -37,7 +37,8 @@ struct fsc_hooks {
 	struct fsc_vec funcs;	/* struct fsc_func; strings owned */
 	struct fsc_vec rules;	/* enum fsc_error_rule, of each function */
 	struct fsc_map func_at;
-	struct fsc_vec gone; /* pid_t */
+	struct fsc_vec gone;	/* struct gone */
+	struct fsc_map gone_at; /* pid -> its place there */
 	struct fsc_tally
 	    closed; /* what sessions measured that are no more, of processes that run */
 	struct fsc_summary past; /* their books */

@@ -25,13 +25,9 @@ struct summing {
 
 static const struct gone *find_gone(const struct fsc_hooks *h, pid_t pid)
 {
-	for (size_t i = 0; i < h->gone.n; i++) {
-		const struct gone *g = FSC_AT(struct gone, &h->gone, i);
+	const uint64_t *at = fsc_map_get(&h->gone_at, &pid, sizeof(pid));
 
-		if (g->pid == pid)
-			return g;
-	}
-	return NULL;
+	return at ? FSC_AT(struct gone, &h->gone, *at) : NULL;
 }
 
 static bool is_gone(pid_t pid, const struct fsc_hooks *h)
@@ -61,11 +57,11 @@ static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
 	return fsc_tally_error(s->to, s->b->func_of[key->row], key->pid, key->code, n, s->err);
 }
 
-/* Adds what a session has measured, of all processes or of those that are gone. */
-static int read_batch(struct fsc_hooks *h, const struct batch *b, bool only_gone,
-		      struct fsc_tally *to, struct fsc_err *err)
+/* Adds what a session has measured. */
+static int read_batch(struct fsc_hooks *h, const struct batch *b, struct fsc_tally *to,
+		      struct fsc_err *err)
 {
-	struct summing s = {b, to, h, only_gone, err};
+	struct summing s = {b, to, h, false, err};
 	struct fsc_latencies all;
 	int rc = fsc_live_latencies(b->live, false, &all, err);
 
@@ -75,8 +71,7 @@ static int read_batch(struct fsc_hooks *h, const struct batch *b, bool only_gone
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.rows, i);
 		struct fsc_latency *row;
 
-		if (only_gone ? !l->key.pid || !is_gone((pid_t)l->key.pid, h)
-			      : is_unwanted(h, (pid_t)l->key.pid))
+		if (is_unwanted(h, (pid_t)l->key.pid))
 			continue;
 		row = fsc_tally_row(to, b->func_of[l->key.func], l->key.pid);
 		if (!row)
@@ -93,20 +88,34 @@ int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *er
 	int rc = fsc_tally_merge(to, &h->closed, true, err);
 
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = read_batch(h, batch_at(h, i), false, to, err);
+		rc = read_batch(h, batch_at(h, i), to, err);
 	return rc;
 }
 
 /* ---- processes ---- */
 
+/* What is noted first of a process counts, but for its end. */
 static int note_gone(struct fsc_hooks *h, pid_t pid, bool wanted, bool alive, struct fsc_err *err)
 {
-	struct gone *slot = fsc_vec_push(&h->gone);
+	bool is_new = false;
+	uint64_t *at = fsc_map_put(&h->gone_at, &pid, sizeof(pid), &is_new);
+	struct gone *slot = at && is_new ? fsc_vec_push(&h->gone) : NULL;
 
-	if (!slot)
+	if (!at || (is_new && !slot))
 		return fsc_err_nomem(err);
+	if (!is_new) {
+		FSC_AT(struct gone, &h->gone, *at)->alive &= alive;
+		return 0;
+	}
+	*at = h->gone.n - 1;
 	*slot = (struct gone){pid, wanted, alive};
 	return 0;
+}
+
+static void forget_gone(struct fsc_hooks *h)
+{
+	h->gone.n = 0;
+	fsc_map_release(&h->gone_at);
 }
 
 int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
@@ -146,38 +155,71 @@ static int meet(const struct fsc_count_key *key, uint32_t slot, void *arg)
 	return is_unwanted(m->h, m->last) ? note_gone(m->h, m->last, false, true, m->err) : 0;
 }
 
-/* What a process that was not meant had counted before it was judged goes nowhere. */
-static int keep_gone(struct fsc_hooks *h, struct batch *b, struct fsc_tally *ended,
-		     struct fsc_err *err)
+/* A slot that was given back. */
+static int add_reclaimed(const struct fsc_count_key *key, const struct fsc_slot *slot, void *arg)
 {
-	struct fsc_tally all;
-	int rc;
+	const struct summing *s = arg;
+	struct fsc_latency *row = fsc_tally_row(s->to, s->b->func_of[key->row], key->pid);
 
-	fsc_tally_init(&all);
-	rc = read_batch(h, b, true, &all, err);
-	for (size_t i = 0; !rc && i < all.calls.rows.n; i++) {
-		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.calls.rows, i);
+	if (!row)
+		return -1;
+	fsc_slot_add(row->slot, slot);
+	row->floor_ns = fsc_live_row_floor(s->b->live, key->row);
+	return 0;
+}
+
+/* What a process that was not meant had counted before it was judged goes nowhere. */
+static void drop_unwanted(const struct fsc_hooks *h, struct batch *b, struct fsc_tally *all)
+{
+	for (size_t i = 0; i < all->calls.rows.n; i++) {
+		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all->calls.rows, i);
+		bool wanted = find_gone(h, (pid_t)l->key.pid)->wanted;
 
 		b->forgotten += l->slot->count;
 		fsc_log(FSC_LOG_DEBUG, "process %u is gone: %llu calls %s", l->key.pid,
-			(unsigned long long)l->slot->count,
-			find_gone(h, (pid_t)l->key.pid)->wanted ? "kept" : "dropped");
-		if (!find_gone(h, (pid_t)l->key.pid)->wanted)
+			(unsigned long long)l->slot->count, wanted ? "kept" : "dropped");
+		if (!wanted)
 			b->unwanted += l->slot->count, memset(l->slot, 0, sizeof(*l->slot));
 	}
-	for (size_t i = 0; !rc && i < all.errors.n; i++) {
-		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &all.errors, i);
-		uint32_t pid = FSC_AT(struct fsc_latency, &all.calls.rows, e->row)->key.pid;
+	for (size_t i = 0; i < all->errors.n; i++) {
+		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &all->errors, i);
+		uint32_t pid = FSC_AT(struct fsc_latency, &all->calls.rows, e->row)->key.pid;
 
 		if (!find_gone(h, (pid_t)pid)->wanted)
 			e->n = 0;
 	}
+}
+
+static int keep_gone(struct fsc_hooks *h, struct batch *b, struct fsc_tally *ended,
+		     struct fsc_err *err)
+{
+	struct fsc_tally all;
+	struct summing s = {b, &all, h, true, err};
+	int rc;
+
+	fsc_tally_init(&all);
+	rc = fsc_session_reclaim(b->session, add_reclaimed, &s, err);
 	if (!rc)
+		rc = fsc_session_errors(b->session, add_error, &s, err);
+	if (!rc) {
+		drop_unwanted(h, b, &all);
 		rc = fsc_tally_merge(ended, &all, true, err);
+	}
 	if (!rc)
-		fsc_session_forget(b->session, to_forget, h);
+		rc = fsc_session_forget(b->session, to_forget, h, err);
 	fsc_tally_release(&all);
 	return rc;
+}
+
+/* One wait is enough for all sessions, and none where all processes are gone. */
+static int retire_gone(struct fsc_hooks *h, struct fsc_err *err)
+{
+	bool alive = false;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = fsc_session_retire(batch_at(h, i)->session, to_forget, h, &alive, err);
+	return rc || !alive ? rc : fsc_session_settle(batch_at(h, 0)->session, err);
 }
 
 static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
@@ -188,13 +230,13 @@ static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
 
 static int drop_gone(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc_err *err)
 {
-	int rc = 0;
+	int rc = h->gone.n ? retire_gone(h, err) : 0;
 
 	for (size_t i = 0; !rc && h->gone.n && i < h->batches.n; i++)
 		rc = keep_gone(h, batch_at(h, i), ended, err);
 	if (!rc && h->gone.n && h->closed.calls.rows.n)
 		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
-	h->gone.n = 0;
+	forget_gone(h);
 	return rc;
 }
 
@@ -384,7 +426,7 @@ int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	fsc_session_detach(b->session);
 	rc = fsc_live_summary(b->live, 0, false, 0, &s, err);
 	if (!rc)
-		rc = read_batch(h, b, false, &h->closed, err);
+		rc = read_batch(h, b, &h->closed, err);
 	if (!rc) {
 		correct(b, &s);
 		add_books(&h->past, &s);

@@ -120,6 +120,11 @@ double fsc_live_row_cost(const struct fsc_live *l, uint32_t row)
 	return l->costs.ns[l->cost_class[row]].outer;
 }
 
+double fsc_live_row_floor(const struct fsc_live *l, uint32_t row)
+{
+	return l->costs.ns[l->cost_class[row]].inner;
+}
+
 void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sampled *how)
 {
 	l->funcs[row].sampled = *how;
@@ -220,7 +225,7 @@ static int add_slot(struct timed *t, const struct fsc_count_key *key, uint32_t s
 		return -1;
 	fill_key(t->live, key, &row->key);
 	fsc_session_slot(t->live->session, slot, row->slot);
-	row->floor_ns = t->live->costs.ns[t->live->cost_class[key->row]].inner;
+	row->floor_ns = fsc_live_row_floor(t->live, key->row);
 	return 0;
 }
 

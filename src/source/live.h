@@ -29,6 +29,8 @@ const struct fsc_costs *fsc_live_costs(const struct fsc_live *l);
 void fsc_live_use_costs(struct fsc_live *l, const struct fsc_costs *known);
 /* Nanoseconds of CPU time that one hit (or call) of a row costs, 0 if unknown. */
 double fsc_live_row_cost(const struct fsc_live *l, uint32_t row);
+/* What an empty function of a row seems to last. */
+double fsc_live_row_floor(const struct fsc_live *l, uint32_t row);
 /* The row was not watched all the time: shows in profiles and books from now on. */
 void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sampled *how);
 /* Tells the kernel what each row costs; hits are looked at from then on. For timing only, after

@@ -1,0 +1,310 @@
+/* A session of a monitor on a function of this program, which children call: slots that go from one
+ * process to another lose nothing and carry nothing over. Needs root; skipped otherwise. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "engine/session.h"
+#include "probe/target.h"
+#include "probe/uprobe.h"
+
+/* ---- children ---- */
+
+int fsc_test_called(int n);
+
+__attribute__((noinline)) int fsc_test_called(int n)
+{
+	__asm__ volatile("");
+	return n;
+}
+
+struct child {
+	pid_t pid;
+	int to, from;
+};
+
+static void serve(int in, int out)
+{
+	int n;
+
+	while (read(in, &n, sizeof(n)) == sizeof(n)) {
+		for (int i = 0; i < n; i++)
+			fsc_test_called(i % 5 == 0 ? -7 : 0);
+		if (write(out, &n, sizeof(n)) != sizeof(n))
+			break;
+	}
+	_exit(0);
+}
+
+static void child_start(struct child *c)
+{
+	int to[2], from[2];
+
+	assert_int_equal(pipe(to), 0);
+	assert_int_equal(pipe(from), 0);
+	c->pid = fork();
+	if (!c->pid) {
+		close(to[1]);
+		close(from[0]);
+		serve(to[0], from[1]);
+	}
+	close(to[0]);
+	close(from[1]);
+	c->to = to[1];
+	c->from = from[0];
+}
+
+static void child_call(const struct child *c, int n)
+{
+	int done;
+
+	assert_int_equal(write(c->to, &n, sizeof(n)), sizeof(n));
+	assert_int_equal(read(c->from, &done, sizeof(done)), sizeof(done));
+}
+
+static void child_end(struct child *c)
+{
+	close(c->to);
+	close(c->from);
+	kill(c->pid, SIGKILL); /* other children have the pipe, too */
+	assert_int_equal(waitpid(c->pid, NULL, 0), c->pid);
+}
+
+/* ---- the session ---- */
+
+static struct fsc_targets targets;
+
+static void open_session(const struct fsc_session_opts *more, struct fsc_session **ret)
+{
+	struct fsc_session_opts o = *more;
+	struct fsc_libs_file file = {"/proc/self/exe", "/proc/self/exe", ""};
+	struct fsc_wanted wanted = {.function = "fsc_test_called"};
+	const struct fsc_scope scope = {.pairs = true};
+	const struct fsc_rule rule = {.failed = FSC_FAILED_NEGATIVE};
+	struct fsc_err err = {0};
+
+	fsc_targets_init(&targets);
+	assert_int_equal(fsc_uprobe_search(&file, &wanted, 1, &scope, &targets, &err), 0);
+	assert_int_equal(wanted.found, 1);
+	o.mode = FSC_MODE_TIME;
+	o.rules = true;
+	o.by = FSC_BY_PID;
+	o.n_rings = 1;
+	o.per_row = true;
+	if (fsc_session_open(&targets, &o, ret, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(fsc_session_set_rule(*ret, 0, &rule, &err), 0);
+	assert_int_equal(fsc_session_set_cost(*ret, 0, 0, 0, &err), 0);
+}
+
+static void close_session(struct fsc_session *s)
+{
+	fsc_session_free(s);
+	fsc_targets_release(&targets);
+}
+
+struct sum {
+	pid_t pid; /* 0: all */
+	uint64_t n, keys;
+};
+
+static const struct fsc_session *reading;
+
+static int add_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
+{
+	struct sum *sum = arg;
+	struct fsc_slot s;
+
+	if (sum->pid && (pid_t)key->pid != sum->pid)
+		return 0;
+	fsc_session_slot(reading, slot, &s);
+	sum->n += s.count;
+	sum->keys++;
+	return 0;
+}
+
+static uint64_t calls_of(const struct fsc_session *s, pid_t pid)
+{
+	struct sum sum = {.pid = pid};
+
+	reading = s;
+	assert_int_equal(fsc_session_slots(s, add_slot, &sum, NULL), 0);
+	return sum.n;
+}
+
+static int add_reclaimed(const struct fsc_count_key *key, const struct fsc_slot *slot, void *arg)
+{
+	struct sum *sum = arg;
+	uint64_t in_hist = 0;
+
+	for (size_t i = 0; i < FSC_HIST_BUCKETS; i++)
+		in_hist += slot->hist[i];
+	assert_int_equal(in_hist, slot->count);
+	assert_int_equal(key->pid, sum->pid);
+	sum->n += slot->count;
+	sum->keys++;
+	return 0;
+}
+
+static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
+{
+	struct sum *sum = arg;
+
+	if ((pid_t)key->pid == sum->pid)
+		sum->n += n;
+	return 0;
+}
+
+static uint64_t errors_of(const struct fsc_session *s, pid_t pid)
+{
+	struct sum sum = {.pid = pid};
+
+	assert_int_equal(fsc_session_errors(s, add_error, &sum, NULL), 0);
+	return sum.n;
+}
+
+/* ---- tests ---- */
+
+/* The caller's list is gone when the row is attached again. */
+static void the_processes_are_copied(void **state)
+{
+	pid_t *pids = calloc(1, sizeof(*pids));
+	struct fsc_session_opts o = {.max_keys = 16, .n_pids = 1, .pids = pids};
+	struct fsc_err err = {0};
+	struct fsc_session *s;
+	struct child c;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	child_start(&c);
+	pids[0] = c.pid;
+	open_session(&o, &s);
+	free(pids);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	child_call(&c, 3);
+	fsc_session_pause(s, 0);
+	child_call(&c, 100);
+	if (fsc_session_resume(s, 0, &err))
+		fail_msg("%s", err.msg);
+	child_call(&c, 20);
+	assert_int_equal(calls_of(s, c.pid), 23);
+	close_session(s);
+	child_end(&c);
+}
+
+struct late {
+	struct child *c;
+	int n;
+};
+
+/* Calls that are made when everything has been read, and the key is about to go. */
+static enum fsc_forget forget_late(pid_t pid, void *arg)
+{
+	struct late *l = arg;
+
+	if (pid != l->c->pid)
+		return FSC_FORGET_NOTHING;
+	child_call(l->c, l->n);
+	l->n = 0;
+	return FSC_FORGET_NUMBERS;
+}
+
+static void what_comes_late_is_its_own(void **state)
+{
+	struct fsc_session_opts o = {.max_keys = 2};
+	struct fsc_err err = {0};
+	struct fsc_session *s;
+	struct child a, b;
+	struct late late = {&a, 5};
+	struct sum sum = {0};
+	bool alive = false;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	open_session(&o, &s);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	child_start(&a);
+	child_start(&b);
+	child_call(&a, 10);
+	child_call(&b, 20);
+	assert_int_equal(fsc_session_retire(s, forget_late, &late, &alive, &err), 0);
+	assert_true(alive);
+	/* It has no key any more, and its slot is nobody's: what it does now goes elsewhere. */
+	assert_int_equal(calls_of(s, a.pid), 0);
+	child_call(&a, 40);
+	child_call(&b, 80);
+	assert_int_equal(fsc_session_settle(s, &err), 0);
+	sum.pid = a.pid;
+	assert_int_equal(fsc_session_reclaim(s, add_reclaimed, &sum, &err), 0);
+	assert_int_equal(sum.keys, 1);
+	assert_int_equal(sum.n, 15);
+	/* The slot that is free now begins with nothing. */
+	child_call(&a, 160);
+	assert_int_equal(calls_of(s, a.pid), 160);
+	assert_int_equal(calls_of(s, b.pid), 100);
+	close_session(s);
+	child_end(&a);
+	child_end(&b);
+}
+
+static enum fsc_forget forget_one(pid_t pid, void *arg)
+{
+	return pid == *(pid_t *)arg ? FSC_FORGET_ALL : FSC_FORGET_NOTHING;
+}
+
+/* What was forgotten of a process that runs on does not come back, and what is new counts. */
+static void errors_are_forgotten(void **state)
+{
+	struct fsc_session_opts o = {.max_keys = 16};
+	struct fsc_err err = {0};
+	struct fsc_session *s;
+	struct child a, b;
+	bool alive = false;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	open_session(&o, &s);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	child_start(&a);
+	child_start(&b);
+	child_call(&a, 10);
+	child_call(&b, 20);
+	assert_int_equal(errors_of(s, a.pid), 2);
+	assert_int_equal(fsc_session_forget(s, forget_one, &a.pid, &err), 0);
+	assert_int_equal(errors_of(s, a.pid), 0);
+	child_call(&a, 15);
+	assert_int_equal(errors_of(s, a.pid), 3);
+	assert_int_equal(errors_of(s, b.pid), 4);
+	pid = a.pid;
+	child_end(&a);
+	assert_int_equal(fsc_session_retire(s, forget_one, &pid, &alive, &err), 0);
+	assert_false(alive);
+	assert_int_equal(fsc_session_forget(s, forget_one, &pid, &err), 0);
+	assert_int_equal(errors_of(s, pid), 0);
+	assert_int_equal(errors_of(s, b.pid), 4);
+	close_session(s);
+	child_end(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(the_processes_are_copied),
+	    cmocka_unit_test(what_comes_late_is_its_own),
+	    cmocka_unit_test(errors_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
