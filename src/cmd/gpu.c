@@ -11,6 +11,7 @@
 #include "cmd/output.h"
 #include "cmd/probes.h"
 #include "gpu/watch.h"
+#include "monitor/processes.h"
 
 struct gpu_opts {
 	struct fsc_vec pids;  /* const char * */
@@ -143,23 +144,13 @@ static int watch(const struct gpu_opts *g, const struct fsc_gpu_watch_opts *plan
 static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
 {
 	for (size_t i = 0; i < pids->n; i++) {
-		pid_t pid = *FSC_AT(pid_t, pids, i);
-		char path[32], line[128];
-		long tgid = 0;
-		FILE *f;
+		pid_t pid = *FSC_AT(pid_t, pids, i), owner = fsc_processes_owner(pid);
 
-		snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-		f = fopen(path, "re");
-		while (f && !tgid && fgets(line, sizeof(line), f))
-			if (!strncmp(line, "Tgid:", 5))
-				tgid = strtol(line + 5, NULL, 10);
-		if (f)
-			fclose(f);
-		if (tgid && tgid != pid)
+		if (owner && owner != pid)
 			return fsc_err_usage(err,
-					     "%d is a thread of process %ld; give -p %ld, which "
+					     "%d is a thread of process %d; give -p %d, which "
 					     "takes all its threads",
-					     (int)pid, tgid, tgid);
+					     (int)pid, (int)owner, (int)owner);
 	}
 	return 0;
 }

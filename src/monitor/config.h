@@ -115,6 +115,9 @@ int fsc_snoop_config_read(const char *path, struct fsc_snoop_config *ret, struct
 int fsc_snoop_config_parse(const char *text, size_t n, const char *path,
 			   struct fsc_snoop_config *ret, struct fsc_err *err);
 void fsc_snoop_config_release(struct fsc_snoop_config *c);
+/* One that shares nothing with the other; the caller releases it. */
+int fsc_snoop_config_copy(const struct fsc_snoop_config *from, struct fsc_snoop_config *ret,
+			  struct fsc_err *err);
 /* One function as `ctl add GROUP NAME SYMBOL` gives it, with the configuration's defaults. Appended
  * to funcs; EEXIST when the group has that name already. */
 int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const char *name,

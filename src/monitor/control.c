@@ -331,6 +331,11 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 			x->gone |= has_hung_up(x);
 		say_dropped(x);
 		flush(x);
+	}
+	/* Not before: what is asked for may be told to all of them. */
+	for (size_t i = 0; i < c->clients.n; i++) {
+		struct client *x = client_at(c, i);
+
 		if (x->gone)
 			close_client(x);
 		else

@@ -108,6 +108,27 @@ int fsc_finder_use(struct fsc_finder *f, const struct fsc_snoop_config *config, 
 	return rc;
 }
 
+int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *config,
+		    struct fsc_finder **ret, struct fsc_err *err)
+{
+	struct fsc_finder *copy = NULL;
+	int rc = fsc_finder_new(&copy, err);
+
+	if (rc)
+		return rc;
+	copy->last_id = f->last_id;
+	if (!fsc_map_copy(&f->id_of, &copy->id_of) || !fsc_map_copy(&f->looked, &copy->looked) ||
+	    !fsc_map_copy(&f->told, &copy->told))
+		rc = fsc_err_nomem(err);
+	if (!rc)
+		rc = fsc_finder_use(copy, config, err);
+	if (rc)
+		fsc_finder_free(copy);
+	else
+		*ret = copy;
+	return rc;
+}
+
 uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry)
 {
 	return *FSC_AT(uint32_t, &f->ids, entry);

@@ -13,6 +13,10 @@ void fsc_finder_free(struct fsc_finder *f);
 /* The configuration to look for; it must stay as it is until the next one is given. */
 int fsc_finder_use(struct fsc_finder *f, const struct fsc_snoop_config *config,
 		   struct fsc_err *err);
+/* Another finder for another configuration, that knows what this one has looked for and said; files
+ * that are noted and not searched are not taken over. The caller owns *ret. */
+int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *config,
+		    struct fsc_finder **ret, struct fsc_err *err);
 /* The number of an entry that stays the same in every configuration that has it: group, name,
  * symbol and libraries. */
 uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry);

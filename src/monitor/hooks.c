@@ -65,6 +65,8 @@ void fsc_hooks_free(struct fsc_hooks *h)
 {
 	if (!h)
 		return;
+	if (h->trying)
+		fsc_hooks_abandon(h);
 	for (size_t i = 0; i < h->batches.n; i++)
 		fsc_hooks_free_batch(batch_at(h, i));
 	for (size_t i = 0; i < h->funcs.n; i++) {
@@ -104,11 +106,6 @@ int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err
 }
 
 /* ---- functions ---- */
-
-static const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
-{
-	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
-}
 
 /* The number of the function that a row shows; the same file under the same name is the same
  * binary, in whatever container. */
@@ -237,8 +234,18 @@ void fsc_hooks_missing(const struct fsc_hooks *h,
 
 /* ---- attaching ---- */
 
-static int set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
-		    const struct fsc_snoop_func *e, struct fsc_err *err)
+/* Of a pattern, what its functions return is told by their names. */
+static enum fsc_error_rule errors_of(const struct fsc_hooks *h, const struct batch *b, uint32_t row,
+				     const struct fsc_snoop_func *e)
+{
+	return e->errors_given || !strpbrk(e->symbol, "*?[")
+		   ? e->errors
+		   : fsc_error_rule_of(e->group,
+				       FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->symbol);
+}
+
+int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
+		       const struct fsc_snoop_func *e, struct fsc_err *err)
 {
 	static const uint32_t failed[FSC_ERRORS_MAX] = {
 	    [FSC_ERRORS_NONE] = FSC_FAILED_NEVER,	 [FSC_ERRORS_NONZERO] = FSC_FAILED_NONZERO,
@@ -247,17 +254,17 @@ static int set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
 	    [FSC_ERRORS_CU] = FSC_FAILED_NONZERO,	 [FSC_ERRORS_CUBLAS] = FSC_FAILED_NONZERO,
 	    [FSC_ERRORS_CUDNN] = FSC_FAILED_NONZERO,	 [FSC_ERRORS_NCCL] = FSC_FAILED_NONZERO,
 	};
-	/* Of a pattern, what its functions return is told by their names. */
-	enum fsc_error_rule errors =
-	    e->errors_given || !strpbrk(e->symbol, "*?[")
-		? e->errors
-		: fsc_error_rule_of(e->group,
-				    FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->symbol);
-	struct fsc_rule rule = {
-	    .slow_ns = (uint64_t)e->slow_ns, .sample = e->sample, .failed = failed[errors]};
+	struct fsc_rule rule = {.slow_ns = (uint64_t)e->slow_ns,
+				.sample = e->sample,
+				.failed = failed[errors_of(h, b, row, e)]};
 
-	*FSC_AT(enum fsc_error_rule, &h->rules, b->func_of[row]) = errors;
 	return fsc_session_set_rule(b->session, row, &rule, err);
+}
+
+void fsc_hooks_name_errors(struct fsc_hooks *h, const struct batch *b, uint32_t row,
+			   const struct fsc_snoop_func *e)
+{
+	*FSC_AT(enum fsc_error_rule, &h->rules, b->func_of[row]) = errors_of(h, b, row, e);
 }
 
 static int number_rows(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
@@ -334,7 +341,8 @@ static int open_calls(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	return rc ? rc : fsc_call_source_new(b->live, h->namer, &opts, &b->calls, err);
 }
 
-/* Everything is in place before the first probe is on: whatever hits it counts. */
+/* Everything is in place before the first probe is on: whatever hits it counts, unless the
+ * configuration is only tried. */
 static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 {
 	int rc = number_rows(h, b, err);
@@ -344,14 +352,31 @@ static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err
 	if (!rc)
 		rc = open_calls(h, b, err);
 	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
-		rc = set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
+		rc = fsc_hooks_set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
 	if (rc)
 		return rc;
+	for (uint32_t row = 0; !h->trying && row < b->targets.rows.n; row++)
+		fsc_hooks_name_errors(h, b, row, entry_at(h, (size_t)b->entry_of[row]));
 	fsc_live_use_costs(b->live, &h->costs);
 	fsc_live_calibrate(b->live);
 	h->costs = *fsc_live_costs(b->live);
-	rc = fsc_live_arm(b->live, err);
+	rc = h->trying ? 0 : fsc_live_arm(b->live, err);
 	return rc ? rc : fsc_session_attach(b->session, err);
+}
+
+/* A place for a session; where its configuration is only tried, and also one behind those in force,
+ * so that nothing can fail when they are put together. */
+static struct batch **make_room(struct fsc_hooks *h)
+{
+	const size_t n = h->was.batches.n;
+
+	for (size_t i = 0; h->trying && i <= h->batches.n; i++)
+		if (!fsc_vec_push(&h->was.batches)) {
+			h->was.batches.n = n;
+			return NULL;
+		}
+	h->was.batches.n = h->trying ? n : h->was.batches.n;
+	return fsc_vec_push(&h->batches);
 }
 
 int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
@@ -371,7 +396,7 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 	if (rc || !fsc_targets_count(&b->targets))
 		return rc;
 	rc = start_batch(h, b, &why);
-	if (rc && h->batches.n && rc != -ENOMEM) {
+	if (rc && (h->batches.n || h->was.stay) && rc != -ENOMEM) {
 		/* What is there goes on. */
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		return 0;
@@ -380,75 +405,13 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 		*err = why;
 		return rc;
 	}
-	slot = fsc_vec_push(&h->batches);
+	slot = make_room(h);
 	if (!slot)
 		return fsc_err_nomem(err);
 	fsc_log(FSC_LOG_DEBUG, "%zu functions more, in %zu files", b->targets.rows.n,
 		b->targets.files.n);
 	*slot = fsc_take(&b);
 	return 0;
-}
-
-/* ---- another configuration ---- */
-
-static int32_t find_entry(const struct fsc_hooks *h, uint32_t id)
-{
-	for (size_t i = 0; i < h->config->funcs.n; i++)
-		if (fsc_finder_id(h->finder, i) == id)
-			return (int32_t)i;
-	return -1;
-}
-
-static int reload_row(struct fsc_hooks *h, struct batch *b, uint32_t row, struct fsc_err *err)
-{
-	int32_t was = b->entry_of[row];
-	int rc = 0;
-
-	b->entry_of[row] = find_entry(h, b->id_of[row]);
-	if (b->entry_of[row] >= 0)
-		rc = set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
-	if (!rc && (was < 0) != (b->entry_of[row] < 0))
-		rc = fsc_session_mute(b->session, row, b->entry_of[row] < 0, err);
-	if (!rc && b->off[row] && b->entry_of[row] >= 0) {
-		b->off[row] = false;
-		rc = fsc_session_resume(b->session, row, err);
-	}
-	return rc;
-}
-
-/* A session without a function that counts ends; its files may be searched for them again. */
-static bool is_idle(struct fsc_hooks *h, const struct batch *b)
-{
-	for (uint32_t row = 0; row < b->targets.rows.n; row++)
-		if (b->entry_of[row] >= 0)
-			return false;
-	for (size_t i = 0; i < b->targets.files.n; i++)
-		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			fsc_finder_unlook(h->finder,
-					  FSC_AT(struct fsc_target_file, &b->targets.files, i),
-					  b->id_of[row]);
-	return true;
-}
-
-int fsc_hooks_reload(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
-		     struct fsc_err *err)
-{
-	size_t kept = 0;
-	int rc = fsc_finder_use(h->finder, config, err);
-
-	h->config = config;
-	for (size_t i = 0; i < h->batches.n; i++) {
-		struct batch *b = batch_at(h, i);
-
-		for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
-			rc = anew ? (b->entry_of[row] = -1, 0) : reload_row(h, b, row, err);
-		if (!rc && is_idle(h, b))
-			rc = fsc_hooks_close(h, b, err);
-		else
-			*FSC_AT(struct batch *, &h->batches, kept++) = b;
-	}
-	h->batches.n = kept;
-	return rc;
 }
 
 void fsc_hooks_detach(struct fsc_hooks *h)

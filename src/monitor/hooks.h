@@ -14,11 +14,18 @@ struct fsc_hooks;
 int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
 		  struct fsc_hooks **ret, struct fsc_err *err);
 void fsc_hooks_free(struct fsc_hooks *h);
-/* Another configuration from now on: functions that are in both keep their probes and numbers. New
- * ones are looked for in files that are told of afterwards. anew: all probes come off, because
- * other processes are meant; the numbers stay. */
-int fsc_hooks_reload(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
-		     struct fsc_err *err);
+/* Another configuration is tried: files that are told of from now on are searched for its
+ * functions, and fsc_hooks_attach() puts probes on that do not count yet, while those that are
+ * there go on. Ends with fsc_hooks_commit() or fsc_hooks_abandon(). anew: other processes are
+ * meant, so that no probe can stay. */
+int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
+		  struct fsc_err *err);
+/* Everything is as it was before. */
+void fsc_hooks_abandon(struct fsc_hooks *h);
+/* The configuration is in force: functions that are in both keep their probes and numbers, the new
+ * ones count, those that are in it no more come off; their numbers stay. Nothing can stop it now:
+ * what does not succeed is said. */
+void fsc_hooks_commit(struct fsc_hooks *h);
 /* A process has mapped a file: noted, to be searched by fsc_hooks_attach(). */
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err);
 /* Notes the files that the configuration and the loader's cache name. */
@@ -66,9 +73,10 @@ void fsc_hooks_missing(const struct fsc_hooks *h,
 /* A call that was sent: slow, or one of a sample. */
 typedef int (*fsc_hooks_call_fn)(const struct fsc_call *c, uint32_t func, void *arg,
 				 struct fsc_err *err);
-/* Calls fn for those that have come; last: for all there are. */
-int fsc_hooks_calls(struct fsc_hooks *h, bool last, fsc_hooks_call_fn fn, void *arg,
-		    struct fsc_err *err);
+/* Who is told of calls: by fsc_hooks_calls(), and when a session ends. */
+void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg);
+/* Tells of those that have come; last: of all there are. */
+int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err);
 /* The books of all sessions, present and past. */
 int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, double duration_s,
 		      struct fsc_summary *ret, struct fsc_err *err);

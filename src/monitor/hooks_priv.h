@@ -46,6 +46,17 @@ struct fsc_hooks {
 	struct fsc_namer *namer;
 	uint64_t namer_ns;
 	struct fsc_vec refusals; /* struct fsc_refusal */
+	fsc_hooks_call_fn on_call;
+	void *on_call_arg;
+	bool trying; /* config, finder and batches above are of one that is tried */
+	struct {
+		const struct fsc_snoop_config *config;
+		struct fsc_finder *finder;
+		struct fsc_vec batches;
+		bool anew;
+		size_t stay; /* sessions that will go on */
+		size_t gone; /* processes that were noted before */
+	} was;		     /* what is in force meanwhile */
 };
 
 static inline struct batch *batch_at(const struct fsc_hooks *h, size_t i)
@@ -59,9 +70,22 @@ static inline bool only_pids(const struct fsc_snoop_targets *t)
 	return t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n;
 }
 
+static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
+{
+	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
+}
+
 void fsc_hooks_free_batch(struct batch *b);
-/* Keeps what a session has measured, and its books; the session ends. */
+/* Keeps what a session has measured and sent, and its books; the session ends. */
 int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err);
+/* The session is told what is asked of the calls of a row. */
+int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
+		       const struct fsc_snoop_func *e, struct fsc_err *err);
+/* From now on the errors of a row have the names that an entry means. */
+void fsc_hooks_name_errors(struct fsc_hooks *h, const struct batch *b, uint32_t row,
+			   const struct fsc_snoop_func *e);
+/* Processes that were noted as gone after the first n: only those that have ended stay. */
+void fsc_hooks_unjudge(struct fsc_hooks *h, size_t n);
 /* The names of processes' functions, made when they are first needed. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err);
 

@@ -57,8 +57,9 @@ static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
 	return fsc_tally_error(s->to, s->b->func_of[key->row], key->pid, key->code, n, s->err);
 }
 
-/* Adds what a session has measured. */
-static int read_batch(struct fsc_hooks *h, const struct batch *b, struct fsc_tally *to,
+/* Adds what a session has measured. ends: verdicts may be those of another configuration, and by
+ * those of its own everything is dropped that was to be. */
+static int read_batch(struct fsc_hooks *h, const struct batch *b, bool ends, struct fsc_tally *to,
 		      struct fsc_err *err)
 {
 	struct summing s = {b, to, h, false, err};
@@ -71,7 +72,7 @@ static int read_batch(struct fsc_hooks *h, const struct batch *b, struct fsc_tal
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all.rows, i);
 		struct fsc_latency *row;
 
-		if (is_unwanted(h, (pid_t)l->key.pid))
+		if (!ends && is_unwanted(h, (pid_t)l->key.pid))
 			continue;
 		row = fsc_tally_row(to, b->func_of[l->key.func], l->key.pid);
 		if (!row)
@@ -88,7 +89,7 @@ int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *er
 	int rc = fsc_tally_merge(to, &h->closed, true, err);
 
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = read_batch(h, batch_at(h, i), to, err);
+		rc = read_batch(h, batch_at(h, i), false, to, err);
 	return rc;
 }
 
@@ -112,6 +113,25 @@ static int note_gone(struct fsc_hooks *h, pid_t pid, bool wanted, bool alive, st
 	return 0;
 }
 
+void fsc_hooks_unjudge(struct fsc_hooks *h, size_t n)
+{
+	size_t kept = n;
+
+	for (size_t i = n; i < h->gone.n; i++) {
+		struct gone g = *FSC_AT(struct gone, &h->gone, i);
+		uint64_t *at = fsc_map_get(&h->gone_at, &g.pid, sizeof(g.pid));
+
+		if (g.alive || !at) {
+			fsc_map_remove(&h->gone_at, &g.pid, sizeof(g.pid));
+			continue;
+		}
+		g.wanted = true; /* as it was before anybody judged it */
+		*at = kept;
+		*FSC_AT(struct gone, &h->gone, kept++) = g;
+	}
+	h->gone.n = kept;
+}
+
 static void forget_gone(struct fsc_hooks *h)
 {
 	h->gone.n = 0;
@@ -126,6 +146,10 @@ int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err 
 		return 0;
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);
+	/* Where other processes are tried, the sessions in force go on with their own verdicts. */
+	for (size_t i = 0; !rc && h->trying && !h->was.anew && i < h->was.batches.n; i++)
+		rc = fsc_session_judge((*FSC_AT(struct batch *, &h->was.batches, i))->session, pid,
+				       wanted, err);
 	return rc || wanted ? rc : note_gone(h, pid, false, true, err);
 }
 
@@ -256,10 +280,15 @@ int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, stru
 /* ---- calls ---- */
 
 struct sending {
+	const struct fsc_hooks *h;
 	const struct batch *b;
-	fsc_hooks_call_fn fn;
-	void *arg;
 };
+
+void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg)
+{
+	h->on_call = fn;
+	h->on_call_arg = arg;
+}
 
 static int send_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 {
@@ -267,7 +296,15 @@ static int send_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 	size_t n;
 	const struct fsc_func *funcs = fsc_live_funcs(s->b->live, &n);
 
-	return s->fn(c, s->b->func_of[c->func - funcs], s->arg, err);
+	return s->h->on_call(c, s->b->func_of[c->func - funcs], s->h->on_call_arg, err);
+}
+
+static int send_calls(const struct fsc_hooks *h, const struct batch *b, bool last,
+		      struct fsc_err *err)
+{
+	struct sending s = {h, b};
+
+	return h->on_call ? fsc_call_source_read(b->calls, last, send_call, &s, err) : 0;
 }
 
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
@@ -295,16 +332,12 @@ static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
 	return rc;
 }
 
-int fsc_hooks_calls(struct fsc_hooks *h, bool last, fsc_hooks_call_fn fn, void *arg,
-		    struct fsc_err *err)
+int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 {
 	int rc = renew_namer(h, err);
 
-	for (size_t i = 0; !rc && i < h->batches.n; i++) {
-		struct sending s = {batch_at(h, i), fn, arg};
-
-		rc = fsc_call_source_read(s.b->calls, last, send_call, &s, err);
-	}
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = send_calls(h, batch_at(h, i), last, err);
 	return rc;
 }
 
@@ -424,9 +457,11 @@ int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	int rc;
 
 	fsc_session_detach(b->session);
-	rc = fsc_live_summary(b->live, 0, false, 0, &s, err);
+	rc = send_calls(h, b, true, err);
 	if (!rc)
-		rc = read_batch(h, b, &h->closed, err);
+		rc = fsc_live_summary(b->live, 0, false, 0, &s, err);
+	if (!rc)
+		rc = read_batch(h, b, true, &h->closed, err);
 	if (!rc) {
 		correct(b, &s);
 		add_books(&h->past, &s);

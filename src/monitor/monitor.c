@@ -236,10 +236,16 @@ static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)
-		rc = fsc_hooks_calls(m->hooks, last, fsc_monitor_call, m, err);
+		rc = fsc_hooks_calls(m->hooks, last, err);
 	if (!rc && (last || is_due(&m->collect_ns, COLLECT)))
 		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, met, m, err);
 	return rc;
+}
+
+int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err)
+{
+	m->collect_ns = 0;
+	return take_in(m, false, err);
 }
 
 static double report_every(const struct fsc_monitor *m)
@@ -353,10 +359,28 @@ static int start_command(struct fsc_monitor *m, struct fsc_err *err)
 	return rc ? rc : fsc_processes_command(m->processes, m->child.pid, err);
 }
 
+/* Calls are told apart by process: a thread's number would never be met. */
+int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err)
+{
+	for (size_t i = 0; i < c->targets.pids.n; i++) {
+		pid_t pid = *FSC_AT(pid_t, &c->targets.pids, i), owner = fsc_processes_owner(pid);
+
+		if (owner && owner != pid)
+			return fsc_err_set(
+			    err, EINVAL,
+			    "%s: %d in the pids of targets (or of -p) is a thread of process "
+			    "%d; write %d, which takes all its threads",
+			    c->path, (int)pid, (int)owner, (int)owner);
+	}
+	return 0;
+}
+
 static int prepare(struct fsc_monitor *m, struct fsc_err *err)
 {
 	int rc = fsc_session_possible(err);
 
+	if (!rc)
+		rc = fsc_monitor_check_pids(m->config, err);
 	if (!rc)
 		rc = fsc_loop_init(&m->loop, err);
 	if (!rc)
@@ -367,6 +391,8 @@ static int prepare(struct fsc_monitor *m, struct fsc_err *err)
 		rc = fsc_processes_new(&m->config->targets, &m->processes, err);
 	if (!rc)
 		rc = fsc_hooks_new(m->config, m->processes, &m->hooks, err);
+	if (!rc)
+		fsc_hooks_on_call(m->hooks, fsc_monitor_call, m);
 	if (!rc)
 		rc = fsc_ledger_new(m->hooks, m->processes, m->slow, &m->ledger, err);
 	if (!rc)

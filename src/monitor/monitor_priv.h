@@ -32,6 +32,7 @@ struct fsc_monitor {
 	int inotify;
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
+	bool changing; /* a session ends whose processes are not asked for any more */
 	uint64_t reloads, failed_reloads;
 	uint64_t start_ns, cpu_start;
 	uint64_t end_ns;					    /* 0: it goes on */
@@ -45,6 +46,8 @@ struct fsc_monitor {
 
 /* Looks at everything that runs, and at the libraries that whatever starts later may use. */
 int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err);
+/* Takes in what processes did and measured until now. */
+int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err);
 
 /* events.c: fsc_hooks_call_fn. */
 int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err);
@@ -55,8 +58,11 @@ void fsc_monitor_note_file(struct fsc_monitor *m);
 bool fsc_monitor_file_changed(const struct fsc_monitor *m);
 int fsc_monitor_reload_or_say(struct fsc_monitor *m);
 int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
-/* Functions were added to the configuration in force, or taken out. */
-int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err);
+/* Another configuration is in force from now on, and owned; or, after a failure, everything is as
+ * it was, and it is the caller's still. */
+int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err);
+/* Whether every number in targets.pids may be that of a process; one that is a thread's is not. */
+int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err);
 /* CPU time, in ns, that the watched processes have used, or the whole machine where all are. */
 uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine);
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);

@@ -72,6 +72,11 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targ
 	fsc_processes_retell(p);
 }
 
+void fsc_processes_use(struct fsc_processes *p, const struct fsc_snoop_targets *targets)
+{
+	p->targets = targets;
+}
+
 void fsc_processes_retell(struct fsc_processes *p)
 {
 	fsc_map_release(&p->seen);

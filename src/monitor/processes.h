@@ -33,6 +33,8 @@ int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_proces
 void fsc_processes_free(struct fsc_processes *p);
 /* Other targets from now on: everything is judged anew. */
 void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targets *targets);
+/* The same targets, kept elsewhere from now on. */
+void fsc_processes_use(struct fsc_processes *p, const struct fsc_snoop_targets *targets);
 /* Files are told of again, as if nobody had been. */
 void fsc_processes_retell(struct fsc_processes *p);
 /* The command that was started: it and its descendants are wanted. */
@@ -56,6 +58,8 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid);
 /* Whether it is known not to be; also of one that ended lately. */
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
+/* The process that a thread belongs to, which may be the number itself; 0: there is none. */
+pid_t fsc_processes_owner(pid_t tid);
 /* Its name; "" if nothing is known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
 /* How many wanted ones run; ever: and have run. */

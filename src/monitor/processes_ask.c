@@ -1,4 +1,7 @@
 /* Questions to the table of processes. */
+#include <stdio.h>
+
+#include "base/cleanup.h"
 #include "monitor/processes_priv.h"
 #include "source/cputime.h"
 
@@ -24,6 +27,20 @@ int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
 {
 	return !fsc_processes_verdict(p, pid);
+}
+
+pid_t fsc_processes_owner(pid_t tid)
+{
+	char path[32], line[128];
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
+	int owner = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &owner) == 1)
+			break;
+	return owner;
 }
 
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)

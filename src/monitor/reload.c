@@ -25,18 +25,6 @@ static bool same_targets(const struct fsc_snoop_targets *a, const struct fsc_sno
 	       same_list(&a->command, &b->command);
 }
 
-/* anew: other processes are meant. */
-static int refresh(struct fsc_monitor *m, bool anew, struct fsc_err *err)
-{
-	int rc = fsc_hooks_reload(m->hooks, m->config, anew, err);
-
-	if (!rc) {
-		fsc_processes_retell(m->processes);
-		rc = fsc_monitor_look(m, err);
-	}
-	return rc;
-}
-
 /* A command is started once. One that was given on the command line is not in the file. */
 static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
 			struct fsc_err *err)
@@ -52,36 +40,72 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 	return 0;
 }
 
-int fsc_monitor_refresh(struct fsc_monitor *m, struct fsc_err *err)
+/* Everything that can fail. anew: other processes are meant. */
+static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fresh, bool anew,
+		      struct fsc_err *err)
 {
-	return refresh(m, false, err);
+	int rc = fsc_hooks_try(m->hooks, fresh, anew, err);
+
+	if (rc)
+		return rc;
+	if (anew)
+		fsc_processes_retarget(m->processes, &fresh->targets);
+	fsc_processes_retell(m->processes);
+	rc = fsc_monitor_look(m, err);
+	/* The last step, since it cannot be taken back. */
+	if (!rc && m->forward)
+		rc = fsc_forward_reload(m->forward, fresh, err);
+	return rc;
 }
 
-/* Takes a configuration over; everything that can fail because of it comes first. */
-static int adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
+/* The configuration in force is looked for again where the other one was. */
+static void take_back(struct fsc_monitor *m, bool anew)
+{
+	struct fsc_err why = {0};
+
+	if (anew)
+		fsc_processes_retarget(m->processes, &m->config->targets);
+	fsc_processes_retell(m->processes);
+	if (fsc_monitor_look(m, &why))
+		fsc_log(FSC_LOG_WARN, "%s", why.msg);
+}
+
+int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
 {
 	struct fsc_snoop_config *old = m->config;
-	bool anew;
-	int rc;
+	bool anew = !same_targets(&old->targets, &fresh->targets);
+	int rc = fsc_monitor_check_pids(fresh, err);
 
-	/* The command that was started stays the one that is meant, and so do the processes of the
-	 * command line. */
-	rc = keep_command(m, fresh, err);
 	if (!rc)
-		rc = fsc_snoop_config_pids(fresh, m->opts->pids, m->opts->n_pids, err);
+		rc = fsc_monitor_take_in(m, err);
 	if (rc)
 		return rc;
-	anew = !same_targets(&old->targets, &fresh->targets);
-	rc = m->forward ? fsc_forward_reload(m->forward, fresh, err) : 0;
-	if (rc)
+	rc = try_config(m, fresh, anew, err);
+	if (rc) {
+		fsc_hooks_abandon(m->hooks);
+		take_back(m, anew);
 		return rc;
+	}
+	m->changing = true;
+	fsc_hooks_commit(m->hooks);
+	m->changing = false;
 	m->config = fresh;
-	fsc_processes_retarget(m->processes, &fresh->targets);
+	fsc_processes_use(m->processes, &fresh->targets);
 	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
-	rc = refresh(m, anew, err);
 	fsc_snoop_config_release(old);
 	free(old);
-	return rc;
+	return 0;
+}
+
+/* The command that was started stays the one that is meant, and so do the processes of the command
+ * line. */
+static int adopt_file(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
+{
+	int rc = keep_command(m, fresh, err);
+
+	if (!rc)
+		rc = fsc_snoop_config_pids(fresh, m->opts->pids, m->opts->n_pids, err);
+	return rc ? rc : fsc_monitor_adopt(m, fresh, err);
 }
 
 /* What the file looked like when it was read. */
@@ -105,7 +129,7 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
 	fsc_monitor_note_file(m);
 	rc = fsc_snoop_config_read(m->opts->path, fresh, err);
 	if (!rc)
-		rc = adopt(m, fresh, err);
+		rc = adopt_file(m, fresh, err);
 	if (!rc) {
 		m->reloads++;
 		m->config_ok = true;
@@ -113,10 +137,8 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
 	}
 	m->failed_reloads++;
 	m->config_ok = false;
-	if (m->config != fresh) {
-		fsc_snoop_config_release(fresh);
-		free(fresh);
-	}
+	fsc_snoop_config_release(fresh);
+	free(fresh);
 	return rc;
 }
 

@@ -1,8 +1,10 @@
 /* What a monitor is asked over its socket, one function each. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "monitor/monitor_priv.h"
@@ -126,10 +128,10 @@ static struct fsc_snoop_func *find(struct fsc_snoop_config *c, const char *group
 	return NULL;
 }
 
-static int take_out(struct fsc_monitor *m, const char *group, const char *name, struct fsc_err *err)
+static int take_out(struct fsc_snoop_config *c, const char *group, const char *name,
+		    struct fsc_err *err)
 {
 	struct fsc_nearest near = {.wanted = name};
-	struct fsc_snoop_config *c = m->config;
 	char text[540];
 	size_t at;
 
@@ -144,6 +146,36 @@ static int take_out(struct fsc_monitor *m, const char *group, const char *name, 
 	return text[0] ? fsc_err_hint(err, "did you mean %s?", text) : -ENOENT;
 }
 
+static void config_freep(struct fsc_snoop_config **c)
+{
+	if (!*c)
+		return;
+	fsc_snoop_config_release(*c);
+	free(*c);
+}
+
+/* The configuration in force, to be changed; NULL where memory is out. */
+static struct fsc_snoop_config *copy_config(const struct fsc_monitor *m, struct fsc_err *err)
+{
+	struct fsc_snoop_config *c = calloc(1, sizeof(*c));
+
+	if (c && !fsc_snoop_config_copy(m->config, c, err))
+		return c;
+	free(c);
+	fsc_err_nomem(err);
+	return NULL;
+}
+
+/* Hands it over if it can be carried out. */
+static int adopt(struct fsc_monitor *m, struct fsc_snoop_config **c, struct fsc_err *err)
+{
+	int rc = fsc_monitor_adopt(m, *c, err);
+
+	if (!rc)
+		*c = NULL;
+	return rc;
+}
+
 static int names(const json_t *request, const char **group, const char **name, struct fsc_err *err)
 {
 	*group = text_of(request, "group");
@@ -153,21 +185,22 @@ static int names(const json_t *request, const char **group, const char **name, s
 	return *name ? 0 : fsc_err_set(err, EINVAL, "the name of a function is missing");
 }
 
-static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, struct fsc_err *err)
+/* Puts the function that is asked for into a configuration. */
+static int put_in(struct fsc_snoop_config *c, const json_t *request, const char *group,
+		  const char *name, struct fsc_err *err)
 {
-	const char *group, *name, *symbol = text_of(request, "symbol");
-	const char *library = text_of(request, "library"), *slow = text_of(request, "slow");
+	const char *symbol = text_of(request, "symbol"), *library = text_of(request, "library");
+	const char *slow = text_of(request, "slow");
 	struct fsc_snoop_func *f;
 	double slow_ns = 0;
 	size_t at;
-	int rc = names(request, &group, &name, err);
+	int rc = 0;
 
-	if (!rc && slow && !fsc_str_duration(slow, strlen(slow), &slow_ns))
-		rc = fsc_err_set(err, EINVAL,
-				 "slow takes a time with its unit, as in 10ms, not '%s'", slow);
-	if (!rc)
-		rc = fsc_snoop_config_add(m->config, group, name, symbol ? symbol : name, err);
-	f = rc ? NULL : find(m->config, group, name, &at);
+	if (slow && !fsc_str_duration(slow, strlen(slow), &slow_ns))
+		return fsc_err_set(err, EINVAL,
+				   "slow takes a time with its unit, as in 10ms, not '%s'", slow);
+	rc = fsc_snoop_config_add(c, group, name, symbol ? symbol : name, err);
+	f = rc ? NULL : find(c, group, name, &at);
 	if (f && slow)
 		f->slow_ns = slow_ns;
 	if (f && library) {
@@ -178,8 +211,22 @@ static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, 
 		if (!slot || !*slot)
 			rc = fsc_err_nomem(err);
 	}
+	return rc;
+}
+
+static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, struct fsc_err *err)
+{
+	FSC_AUTO(config_freep) struct fsc_snoop_config *c = NULL;
+	const char *group, *name;
+	size_t at;
+	int rc = names(request, &group, &name, err);
+
+	if (rc)
+		return rc;
+	c = copy_config(m, err);
+	rc = c ? put_in(c, request, group, name, err) : -ENOMEM;
 	if (!rc)
-		rc = fsc_monitor_refresh(m, err);
+		rc = adopt(m, &c, err);
 	if (rc)
 		return rc;
 	fsc_buf_puts(b, "{\"type\":\"added\"");
@@ -192,13 +239,16 @@ static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, 
 static int take_away(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
 		     struct fsc_err *err)
 {
+	FSC_AUTO(config_freep) struct fsc_snoop_config *c = NULL;
 	const char *group, *name;
 	int rc = names(request, &group, &name, err);
 
+	if (rc)
+		return rc;
+	c = copy_config(m, err);
+	rc = c ? take_out(c, group, name, err) : -ENOMEM;
 	if (!rc)
-		rc = take_out(m, group, name, err);
-	if (!rc)
-		rc = fsc_monitor_refresh(m, err);
+		rc = adopt(m, &c, err);
 	if (rc)
 		return rc;
 	fsc_buf_puts(b, "{\"type\":\"removed\"");

@@ -622,6 +622,91 @@ told_lazy() {
 	assert_timed work 20
 }
 
+# no_process: a number that no process has.
+no_process() {
+	local n
+	n=$(</proc/sys/kernel/pid_max)
+	while [[ -e /proc/$((--n)) ]]; do :; done
+	echo "$n"
+}
+
+@test "reload: a configuration that cannot be carried out leaves the old one in force, and its probes on" {
+	local base='"slow": "1ns", "custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}}'
+	start_runner
+	configure "$base"', "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ask go 7
+	configure '"slow": "1s", "custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}, "more": {"symbol": "repeat",
+		"library": "'"$FIXTURES/runner"'"}}, "targets": {"pids": ['"$(no_process)"']}'
+	eventually monitor_says failed_reloads 1
+	assert_match "said" "$(<err)" 'warning: .*; the configuration before it stays in force'
+	assert_eq "said to be wrong" false "$(monitor config_ok)"
+	watched work || fail "not watched any more: $(<answer)"
+	assert_eq "the threshold of before" 1 "$(field slow_ns "$(grep '"function":"work"' answer)")"
+	refute_match "functions of the other one" "$(<answer)" '"function":"more"'
+	assert_eq "processes" 1 "$(monitor processes)"
+	ask go 20
+	counted_is work 27 || fail "$(<answer)"
+	configure "$base"', "targets": {"pids": ['"$RUNNER"']}'
+	eventually monitor_says config_ok true
+	ask go 100
+	ended
+	assert_timed work 127
+}
+
+@test "reload: other processes are meant: numbers and calls of before stay, and none comes twice" {
+	local base='"sample": 1, "custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}}'
+	start_runner
+	configure "$base"', "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	subscribe --type call
+	# Records wait for 20 ms before they are told: these are in the session that ends.
+	ask go 300
+	configure "$base"', "targets": {"pids": ['"$RUNNER, $$"']}'
+	eventually reloaded 1
+	ask go 11
+	eventually events_are return 311
+	ended
+	assert_timed work 311
+	assert_eq entries 311 "$(events entry)"
+	assert_eq returns 311 "$(events return)"
+}
+
+@test "reload: a thread's number is said to be one, and whose" {
+	local tid
+	start_runner
+	ask workers 1
+	tid=${ANSWER#tids }
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$tid"']}'
+	fs_error 1 "$tid.* is a thread of process $RUNNER; write $RUNNER" snoop -c snoop.json
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER, $tid"']}'
+	eventually monitor_says failed_reloads 1
+	assert_match "said" "$(<err)" "$tid.* is a thread of process $RUNNER"
+	ask go 9
+	ended
+	assert_timed work 9
+}
+
+@test "ctl: a function that cannot be added leaves everything as it was" {
+	start_runner
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ctl_error 'slow takes a time' add custom again repeat --slow soon
+	ctl_error 'work' add custom work work
+	ask go 5
+	ctl list
+	refute_match "what is asked for" "$(<answer)" 'again|"type":"missing"'
+	ctl remove custom work
+	! watched work || fail "watched still: $(<answer)"
+	ask go 7
+	ctl add custom work work
+	ask go 11
+	ended
+	assert_timed work 16
+}
+
 @test "reload: a process that was asked for on the command line stays the only one" {
 	start_runner
 	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}}'

@@ -1,0 +1,121 @@
+/* A configuration of one's own, to be changed and then used or thrown away: the one in force is
+ * never touched. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/config.h"
+
+static bool copy_text(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return !from || *to;
+}
+
+static bool copy_texts(struct fsc_vec *to, const struct fsc_vec *from)
+{
+	*to = FSC_VEC_INIT(char *);
+	for (size_t i = 0; i < from->n; i++) {
+		char **slot = fsc_vec_push(to);
+
+		if (!slot || !copy_text(slot, *FSC_AT(char *, from, i)))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_labels(struct fsc_vec *to, const struct fsc_vec *from)
+{
+	*to = FSC_VEC_INIT(struct fsc_label);
+	for (size_t i = 0; i < from->n; i++) {
+		const struct fsc_label *l = FSC_AT(struct fsc_label, from, i);
+		struct fsc_label *slot = fsc_vec_push(to);
+
+		if (!slot || !copy_text((char **)&slot->name, l->name) ||
+		    !copy_text((char **)&slot->value, l->value))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_pids(struct fsc_vec *to, const struct fsc_vec *from)
+{
+	*to = FSC_VEC_INIT(pid_t);
+	for (size_t i = 0; i < from->n; i++) {
+		pid_t *slot = fsc_vec_push(to);
+
+		if (!slot)
+			return false;
+		*slot = *FSC_AT(pid_t, from, i);
+	}
+	return true;
+}
+
+static bool copy_funcs(struct fsc_vec *to, const struct fsc_vec *from)
+{
+	*to = FSC_VEC_INIT(struct fsc_snoop_func);
+	for (size_t i = 0; i < from->n; i++) {
+		const struct fsc_snoop_func *f = FSC_AT(struct fsc_snoop_func, from, i);
+		struct fsc_snoop_func *slot = fsc_vec_push(to);
+
+		if (!slot)
+			return false;
+		*slot = *f;
+		slot->group = slot->name = slot->symbol = NULL;
+		if (!copy_texts(&slot->libraries, &f->libraries) ||
+		    !copy_text(&slot->group, f->group) || !copy_text(&slot->name, f->name) ||
+		    !copy_text(&slot->symbol, f->symbol))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_libraries(struct fsc_vec *to, const struct fsc_vec *from)
+{
+	*to = FSC_VEC_INIT(struct fsc_snoop_libraries);
+	for (size_t i = 0; i < from->n; i++) {
+		const struct fsc_snoop_libraries *l = FSC_AT(struct fsc_snoop_libraries, from, i);
+		struct fsc_snoop_libraries *slot = fsc_vec_push(to);
+
+		if (!slot || !copy_text(&slot->group, l->group) ||
+		    !copy_texts(&slot->patterns, &l->patterns))
+			return false;
+	}
+	return true;
+}
+
+static bool copy_targets(struct fsc_snoop_targets *to, const struct fsc_snoop_targets *from)
+{
+	return copy_pids(&to->pids, &from->pids) && copy_texts(&to->names, &from->names) &&
+	       copy_texts(&to->cgroups, &from->cgroups) && copy_texts(&to->command, &from->command);
+}
+
+/* Everything that is owned; the rest is there already. */
+static bool copy_owned(struct fsc_snoop_config *to, const struct fsc_snoop_config *from)
+{
+	return copy_text(&to->path, from->path) && copy_text(&to->report.to, from->report.to) &&
+	       copy_text(&to->control, from->control) && copy_text(&to->stream, from->stream) &&
+	       copy_text(&to->prometheus.listen, from->prometheus.listen) &&
+	       copy_text(&to->otlp.endpoint, from->otlp.endpoint) &&
+	       copy_text(&to->otlp.ca_file, from->otlp.ca_file) &&
+	       copy_text(&to->alertmanager, from->alertmanager) &&
+	       copy_text(&to->spool_directory, from->spool_directory) &&
+	       copy_funcs(&to->funcs, &from->funcs) &&
+	       copy_libraries(&to->libraries, &from->libraries) &&
+	       copy_targets(&to->targets, &from->targets) &&
+	       copy_labels(&to->labels, &from->labels) &&
+	       copy_labels(&to->otlp.headers, &from->otlp.headers);
+}
+
+int fsc_snoop_config_copy(const struct fsc_snoop_config *from, struct fsc_snoop_config *ret,
+			  struct fsc_err *err)
+{
+	*ret = *from;
+	ret->path = ret->report.to = ret->control = ret->stream = ret->prometheus.listen = NULL;
+	ret->otlp.endpoint = ret->otlp.ca_file = ret->alertmanager = ret->spool_directory = NULL;
+	ret->funcs = ret->libraries = ret->labels = ret->otlp.headers = (struct fsc_vec){0};
+	ret->targets = (struct fsc_snoop_targets){0};
+	if (copy_owned(ret, from))
+		return 0;
+	fsc_snoop_config_release(ret);
+	return fsc_err_nomem(err);
+}
