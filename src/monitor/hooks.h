@@ -28,6 +28,9 @@ void fsc_hooks_abandon(struct fsc_hooks *h);
 void fsc_hooks_commit(struct fsc_hooks *h);
 /* A process has mapped a file: noted, to be searched by fsc_hooks_attach(). */
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err);
+/* Who is to be told of all that processes do, so that stacks of those that have ended have names.
+ */
+struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h);
 /* Notes the files that the configuration and the loader's cache name. */
 int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err);
 /* Notes the libraries that a program needs, before it is run. */

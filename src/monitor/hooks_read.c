@@ -9,8 +9,8 @@
 #include "monitor/hooks_priv.h"
 
 enum {
-	NAMER_LIFE_S = 600, /* what is known of processes' addresses is thrown away then */
-	NAMED_PROCESSES = 256,
+	NAMER_LIFE_S = 600,	/* what is known of processes' addresses is thrown away then */
+	NAMED_PROCESSES = 2048, /* of the whole machine; those that ended longest ago go first */
 };
 
 /* ---- reading ---- */
@@ -150,6 +150,8 @@ int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err 
 	for (size_t i = 0; !rc && h->trying && !h->was.anew && i < h->was.batches.n; i++)
 		rc = fsc_session_judge((*FSC_AT(struct batch *, &h->was.batches, i))->session, pid,
 				       wanted, err);
+	if (!rc && wanted && h->namer && !fsc_spaces_known(fsc_namer_spaces(h->namer), pid))
+		rc = fsc_namer_met(h->namer, pid, err);
 	return rc || wanted ? rc : note_gone(h, pid, false, true, err);
 }
 
@@ -307,14 +309,33 @@ static int send_calls(const struct fsc_hooks *h, const struct batch *b, bool las
 	return h->on_call ? fsc_call_source_read(b->calls, last, send_call, &s, err) : 0;
 }
 
+static int meet_wanted(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
+{
+	struct fsc_hooks *h = arg;
+
+	return wanted ? fsc_namer_met(h->namer, pid, err) : 0;
+}
+
+/* Those that are meant are looked at while they run: the call that is slow may be their last. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 {
-	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES, .only_running = true};
+	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES,
+					    .told = fsc_processes_told(h->processes)};
+	int rc;
 
 	if (!h->config->stacks || h->namer)
 		return 0;
 	h->namer_ns = fsc_clock_mono();
-	return fsc_namer_new(&opts, &h->namer, err);
+	rc = fsc_namer_new(&opts, &h->namer, err);
+	return rc || fsc_processes_all(h->processes)
+		   ? rc
+		   : fsc_processes_each(h->processes, meet_wanted, h, err);
+}
+
+struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h)
+{
+	return h->namer && fsc_processes_told(h->processes) ? fsc_namer_told(h->namer)
+							    : (struct fsc_mmaps_to){0};
 }
 
 /* What is known of addresses grows with every process; now and then it begins anew. */
@@ -336,6 +357,9 @@ int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 {
 	int rc = renew_namer(h, err);
 
+	/* What was looked for in vain before may be there now. */
+	if (!rc && h->namer)
+		rc = fsc_namer_resolve(h->namer, err);
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = send_calls(h, batch_at(h, i), last, err);
 	return rc;

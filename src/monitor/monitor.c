@@ -54,8 +54,11 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 
 static struct fsc_processes_to told(struct fsc_monitor *m)
 {
-	return (struct fsc_processes_to){
-	    .arg = m, .file = on_file, .judged = on_judged, .gone = on_gone};
+	return (struct fsc_processes_to){.arg = m,
+					 .file = on_file,
+					 .judged = on_judged,
+					 .gone = on_gone,
+					 .also = fsc_hooks_also(m->hooks)};
 }
 
 static int met(pid_t pid, void *arg, struct fsc_err *err)

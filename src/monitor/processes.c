@@ -275,12 +275,14 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 		   ino_t ino, const char *path, struct fsc_err *err)
 {
 	const struct reading *r = arg;
+	const struct fsc_mmaps_to *also = &r->to->also;
 	struct process *x;
 	struct {
 		uint64_t dev, ino;
 	} key = {dev, ino};
 
-	(void)start, (void)len, (void)offset;
+	if (also->mmap && also->mmap(also->arg, pid, start, len, offset, dev, ino, path, err))
+		return -ENOMEM;
 	if (path[0] != '/' || !ino)
 		return 0;
 	x = find_or_add(r->p, pid, err);
@@ -315,9 +317,10 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
 	const struct process none = {0}, *was = fsc_processes_find(r->p, parent);
+	const struct fsc_mmaps_to *also = &r->to->also;
 	struct process *x = find_or_add(r->p, child, err);
 
-	if (!x)
+	if (!x || (also->fork && also->fork(also->arg, parent, child, err)))
 		return -ENOMEM;
 	if (!was)
 		was = &none;
@@ -340,9 +343,10 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 {
 	const struct reading *r = arg;
+	const struct fsc_mmaps_to *also = &r->to->also;
 	struct process *x = find_or_add(r->p, pid, err);
 
-	if (!x)
+	if (!x || (also->exec && also->exec(also->arg, pid, comm, err)))
 		return -ENOMEM;
 	snprintf(x->comm, sizeof(x->comm), "%s", comm);
 	free(x->program);
@@ -357,6 +361,8 @@ static void on_exit_of(void *arg, pid_t pid)
 	const struct reading *r = arg;
 	struct process *x = fsc_processes_find(r->p, pid);
 
+	if (r->to->also.exit)
+		r->to->also.exit(r->to->also.arg, pid);
 	if (x && !x->ended)
 		x->ended = 1;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "engine/mmaps.h"
 #include "monitor/config.h"
 #include "wire/config.h"
 
@@ -25,6 +26,8 @@ struct fsc_processes_to {
 	int (*gone)(void *arg, pid_t pid, struct fsc_err *err);
 	/* A process is another program from now on. NULL: of no interest. */
 	int (*exec)(void *arg, pid_t pid, struct fsc_err *err);
+	/* Told of everything that the kernel tells, first and as it is. All NULL: nobody. */
+	struct fsc_mmaps_to also;
 };
 
 /* targets must outlive it. The caller owns *ret. */

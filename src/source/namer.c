@@ -59,7 +59,7 @@ int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct
 		rc = fsc_symbolizer_new(n->spaces, &opts, &n->symbolizer, err);
 	if (rc)
 		return rc;
-	if (!o->only_running && fsc_mmaps_open(&n->mmaps, &why))
+	if (!o->told && fsc_mmaps_open(&n->mmaps, &why))
 		fsc_log(FSC_LOG_DEBUG, "%s; processes that end soon stay without names", why.msg);
 	for (size_t i = 0; !rc && i < o->n_pids; i++)
 		rc = look_at(n, o->pids[i], err);
@@ -100,13 +100,18 @@ int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
 	return look_at(n, pid, err);
 }
 
+struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n)
+{
+	return (struct fsc_mmaps_to){.arg = n->spaces,
+				     .mmap = on_mmap,
+				     .fork = on_fork,
+				     .exec = on_exec,
+				     .exit = on_exit_of};
+}
+
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err)
 {
-	const struct fsc_mmaps_to to = {.arg = n->spaces,
-					.mmap = on_mmap,
-					.fork = on_fork,
-					.exec = on_exec,
-					.exit = on_exit_of};
+	const struct fsc_mmaps_to to = fsc_namer_told(n);
 	int rc = session ? fsc_session_new_pids(session, on_new_pid, n, err) : 0;
 
 	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);

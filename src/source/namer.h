@@ -4,6 +4,7 @@
 #define FSC_SOURCE_NAMER_H
 
 #include "base/frame.h"
+#include "engine/mmaps.h"
 #include "engine/session.h"
 #include "sym/spaces.h"
 
@@ -14,7 +15,7 @@ struct fsc_namer_opts {
 	size_t n_pids;
 	bool inlined;	      /* ask debug information for inlined functions */
 	size_t max_processes; /* that are remembered; 0: many */
-	bool only_running;    /* those that have ended need no names: nothing is listened to */
+	bool told;	      /* somebody else listens: see fsc_namer_told() */
 };
 
 /* The caller owns *ret. */
@@ -24,6 +25,9 @@ void fsc_namer_free(struct fsc_namer *n);
  * called every so often, and before names are asked for. session may be NULL. */
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err);
 
+/* For whoever listens to what processes do anyway: the namer is to be told of it, too. Valid as
+ * long as the namer. */
+struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n);
 /* Takes in what a process has mapped, before its addresses come. */
 int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
 

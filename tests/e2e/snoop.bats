@@ -195,6 +195,19 @@ counted_total() {
 	assert_match "a warning at once" "$(<err)" 'warning: cudaMalloc took [0-9.]+ ms in cudaapp, process [0-9]+.*slow from 1.00 ms; it returned cudaErrorMemoryAllocation'
 }
 
+@test "the slow call with which a process ends has a stack with names" {
+	local i
+	cp "$FIXTURES/cudaapp" mine
+	configure '"cuda_func_sym": {"cudaMalloc": {"symbol": "cudaMalloc", "slow": "1ms"}}, "targets": {"names": ["mine"]}, "warnings": 0,
+		"keep": {"latest": 100}, "report": {"every": "0", "top": 0},' "$(cuda_libraries)"
+	snoop
+	for ((i = 0; i < 20; i++)); do LD_LIBRARY_PATH=$FIXTURES/cuda "$TMP/mine" cudaMalloc=1:2:3000 3>&- >/dev/null; done
+	eventually monitor_says slow_calls 20
+	ended
+	assert_eq "slow ones" 20 "$(rows type=call slow=true | wc -l)"
+	assert_eq "with names" 20 "$(rows type=call | grep -c '"stack":\["cuda[^]]*main')"
+}
+
 @test "warnings are limited, and what was not said is counted" {
 	configure '"slow": "100us", "warnings": 2, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"},' "$(cuda_libraries)"
 	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=200:0:300
