@@ -55,6 +55,16 @@ struct fsc_latency *fsc_tally_row(struct fsc_tally *t, uint32_t func, uint32_t p
 	return row_number(t, func, pid, &number);
 }
 
+bool fsc_tally_find(const struct fsc_tally *t, uint32_t func, uint32_t pid, uint32_t *ret)
+{
+	struct row_key key = {func, pid};
+	const uint64_t *at = fsc_map_get(&t->row_at, &key, sizeof(key));
+
+	if (at)
+		*ret = (uint32_t)*at;
+	return at;
+}
+
 int fsc_tally_add(struct fsc_tally *t, uint32_t func, uint32_t pid, const struct fsc_slot *slot,
 		  struct fsc_err *err)
 {
@@ -92,11 +102,11 @@ int fsc_tally_error(struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t co
 
 uint64_t fsc_tally_errors_of(const struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t code)
 {
-	struct row_key row = {func, pid};
-	const uint64_t *at = fsc_map_get(&t->row_at, &row, sizeof(row));
-	struct error_key key = {.row = at ? (uint32_t)*at : 0, .code = code};
+	struct error_key key = {.code = code};
+	const uint64_t *at = fsc_tally_find(t, func, pid, &key.row)
+				 ? fsc_map_get(&t->error_at, &key, sizeof(key))
+				 : NULL;
 
-	at = at ? fsc_map_get(&t->error_at, &key, sizeof(key)) : NULL;
 	return at ? FSC_AT(struct fsc_call_errors, &t->errors, *at)->n : 0;
 }
 

@@ -23,6 +23,8 @@ void fsc_tally_release(struct fsc_tally *t);
 /* The row of a function and process, made if it is new (its slot all zero); NULL where memory is
  * out. Valid until the next row is made. */
 struct fsc_latency *fsc_tally_row(struct fsc_tally *t, uint32_t func, uint32_t pid);
+/* The number of that row; false: there is none. */
+bool fsc_tally_find(const struct fsc_tally *t, uint32_t func, uint32_t pid, uint32_t *ret);
 int fsc_tally_add(struct fsc_tally *t, uint32_t func, uint32_t pid, const struct fsc_slot *slot,
 		  struct fsc_err *err);
 int fsc_tally_error(struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t code, uint64_t n,

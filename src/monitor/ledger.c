@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "monitor/admission.h"
 
 enum {
 	MOST_ENDED = 512, /* processes that are shown by themselves after their end */
@@ -25,15 +26,14 @@ struct fsc_ledger {
 	struct fsc_slow *slow;
 	struct fsc_tally past;	 /* of processes that ended */
 	struct fsc_vec ended;	 /* struct ended, the oldest first */
+	struct fsc_map ended_at; /* pid -> how many had ended before it */
+	uint64_t left;		 /* how many of those are not in the list any more */
 	struct fsc_tally before; /* at the last report */
 	uint64_t start_ns, start_mono, before_mono;
-	uint64_t end_mono;     /* 0: it goes on */
-	uint64_t slow_before;  /* the last slow call of the last report */
-	struct fsc_map series; /* pid -> ADMITTED or FOLDED */
-	size_t admitted;       /* rows of those that are */
+	uint64_t end_mono;    /* 0: it goes on */
+	uint64_t slow_before; /* the last slow call of the last report */
+	struct fsc_admission admission;
 };
-
-enum { ADMITTED = 1, FOLDED };
 
 int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, struct fsc_slow *slow,
 		   struct fsc_ledger **ret, struct fsc_err *err)
@@ -66,7 +66,8 @@ void fsc_ledger_free(struct fsc_ledger *l)
 	fsc_tally_release(&l->past);
 	fsc_tally_release(&l->before);
 	fsc_vec_release(&l->ended);
-	fsc_map_release(&l->series);
+	fsc_map_release(&l->ended_at);
+	fsc_admission_release(&l->admission);
 	free(l);
 }
 
@@ -79,24 +80,27 @@ void fsc_ledger_end(struct fsc_ledger *l)
 
 int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
-	struct ended *e = fsc_vec_push(&l->ended);
+	const uint32_t key = (uint32_t)pid;
+	uint64_t *at = fsc_map_put(&l->ended_at, &key, sizeof(key), NULL);
+	struct ended *e = at ? fsc_vec_push(&l->ended) : NULL;
 
 	if (!e)
 		return fsc_err_nomem(err);
+	*at = l->left + l->ended.n - 1;
 	*e = (struct ended){.pid = pid, .at_ns = fsc_clock_mono()};
 	snprintf(e->comm, sizeof(e->comm), "%s", fsc_processes_comm(l->processes, pid));
 	return 0;
 }
 
-static const struct ended *find_ended(const struct fsc_ledger *l, uint32_t pid)
+/* Its place in the list; false: it is not there. */
+static bool find_ended(const struct fsc_ledger *l, uint32_t pid, size_t *ret)
 {
-	for (size_t i = 0; i < l->ended.n; i++) {
-		const struct ended *e = FSC_AT(struct ended, &l->ended, i);
+	const uint64_t *at = fsc_map_get(&l->ended_at, &pid, sizeof(pid));
 
-		if ((uint32_t)e->pid == pid)
-			return e;
-	}
-	return NULL;
+	if (!at || *at < l->left || *at - l->left >= l->ended.n)
+		return false;
+	*ret = (size_t)(*at - l->left);
+	return true;
 }
 
 /* Which processes become nobody's: the first so many of the list. */
@@ -105,24 +109,18 @@ struct leaving {
 	size_t n;
 };
 
+static uint32_t heir_of(const struct fsc_ledger *l, uint32_t pid)
+{
+	return fsc_admission_folded(&l->admission, pid) ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
+}
+
 static bool leaves(uint32_t pid, uint32_t *to, void *arg)
 {
 	const struct leaving *x = arg;
-	const uint64_t *state = fsc_map_get(&x->l->series, &pid, sizeof(pid));
+	size_t at;
 
-	*to = state && *state == FOLDED ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
-	for (size_t i = 0; i < x->n; i++)
-		if ((uint32_t)FSC_AT(struct ended, &x->l->ended, i)->pid == pid)
-			return true;
-	return false;
-}
-
-static void forget_series(struct fsc_ledger *l, uint32_t pid)
-{
-	uint64_t *state = fsc_map_get(&l->series, &pid, sizeof(pid));
-
-	if (state)
-		*state = 0;
+	*to = heir_of(x->l, pid);
+	return find_ended(x->l, pid, &at) && at < x->n;
 }
 
 /* The first n of those that ended are nobody's from now on. */
@@ -136,9 +134,16 @@ static int leave(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 		rc = fsc_tally_move(&l->before, leaves, &x, err);
 	if (rc || !n)
 		return rc;
-	for (size_t i = 0; i < n; i++)
-		forget_series(l, (uint32_t)FSC_AT(struct ended, &l->ended, i)->pid);
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t pid = (uint32_t)FSC_AT(struct ended, &l->ended, i)->pid;
+		size_t at;
+
+		fsc_admission_forget(&l->admission, pid);
+		if (find_ended(l, pid, &at) && at < n)
+			fsc_map_remove(&l->ended_at, &pid, sizeof(pid));
+	}
 	l->ended.n -= n;
+	l->left += n;
 	memmove(l->ended.data, FSC_AT(struct ended, &l->ended, n),
 		l->ended.n * sizeof(struct ended));
 	return 0;
@@ -146,21 +151,47 @@ static int leave(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 
 int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
-	for (size_t i = 0; i < l->ended.n; i++)
-		if (FSC_AT(struct ended, &l->ended, i)->pid == pid)
-			return leave(l, i + 1, err);
-	return 0;
+	size_t at;
+
+	return find_ended(l, (uint32_t)pid, &at) ? leave(l, at + 1, err) : 0;
 }
 
 static void name_ended(struct fsc_ledger *l)
 {
 	for (size_t i = 0; i < l->past.calls.rows.n; i++) {
 		struct fsc_count *key = &FSC_AT(struct fsc_latency, &l->past.calls.rows, i)->key;
-		const struct ended *e = key->comm[0] ? NULL : find_ended(l, key->pid);
+		size_t at;
 
-		if (e)
-			memcpy(key->comm, e->comm, sizeof(key->comm));
+		if (!key->comm[0] && find_ended(l, key->pid, &at))
+			memcpy(key->comm, FSC_AT(struct ended, &l->ended, at)->comm,
+			       sizeof(key->comm));
 	}
+}
+
+/* What comes of a process that is in the list no more has no row of its own. */
+static bool is_late(uint32_t pid, uint32_t *to, void *arg)
+{
+	const struct fsc_ledger *l = arg;
+	size_t at;
+
+	*to = heir_of(l, pid);
+	return !find_ended(l, pid, &at);
+}
+
+static int take_ended(struct fsc_ledger *l, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+		      void *arg, struct fsc_err *err)
+{
+	struct fsc_tally ended;
+	int rc;
+
+	fsc_tally_init(&ended);
+	rc = fsc_hooks_collect(l->hooks, met, arg, &ended, err);
+	if (!rc && ended.calls.rows.n)
+		rc = fsc_tally_move(&ended, is_late, l, err);
+	if (!rc)
+		rc = fsc_tally_merge(&l->past, &ended, true, err);
+	fsc_tally_release(&ended);
+	return rc;
 }
 
 int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
@@ -168,12 +199,14 @@ int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
 		       struct fsc_err *err)
 {
 	uint64_t now = fsc_clock_mono();
-	size_t n = l->ended.n > MOST_ENDED ? l->ended.n - MOST_ENDED : 0;
-	int rc = fsc_hooks_collect(l->hooks, met, arg, &l->past, err);
+	int rc = take_ended(l, met, arg, err);
+	size_t n;
 
 	if (rc)
 		return rc;
 	name_ended(l);
+	/* Not before: whoever is met may have taken others off the list. */
+	n = l->ended.n > MOST_ENDED ? l->ended.n - MOST_ENDED : 0;
 	while (n < l->ended.n &&
 	       (double)(now - FSC_AT(struct ended, &l->ended, n)->at_ns) / 1e9 >= keep_s)
 		n++;
@@ -233,35 +266,43 @@ int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, st
 
 /* ---- reports ---- */
 
-static bool find_row(const struct fsc_latencies *calls, const struct fsc_count *key, uint32_t *ret)
+struct row_key {
+	uint32_t func, pid;
+};
+
+/* From function and process to the row. */
+static bool index_calls(const struct fsc_latencies *calls, struct fsc_map *ret)
 {
 	for (size_t i = 0; i < calls->rows.n; i++) {
 		const struct fsc_count *k = &FSC_AT(struct fsc_latency, &calls->rows, i)->key;
+		struct row_key key = {k->func, k->pid};
+		uint64_t *at = fsc_map_put(ret, &key, sizeof(key), NULL);
 
-		if (k->func != key->func || k->pid != key->pid)
-			continue;
-		*ret = (uint32_t)i;
-		return true;
+		if (!at)
+			return false;
+		*at = i;
 	}
-	return false;
+	return true;
 }
 
 /* Errors since `before`, of the rows of the report. */
 static int subtract_errors(const struct fsc_tally *now, const struct fsc_tally *before,
-			   const struct fsc_latencies *calls, struct fsc_vec *ret,
-			   struct fsc_err *err)
+			   const struct fsc_map *rows, struct fsc_vec *ret, struct fsc_err *err)
 {
 	for (size_t i = 0; i < now->errors.n; i++) {
 		struct fsc_call_errors e = *FSC_AT(struct fsc_call_errors, &now->errors, i), *slot;
-		const struct fsc_count *key =
+		const struct fsc_count *k =
 		    &FSC_AT(struct fsc_latency, &now->calls.rows, e.row)->key;
+		struct row_key key = {k->func, k->pid};
+		const uint64_t *at = fsc_map_get(rows, &key, sizeof(key));
 
-		e.n -= before ? fsc_tally_errors_of(before, key->func, key->pid, e.code) : 0;
-		if (!e.n || !find_row(calls, key, &e.row))
+		e.n -= before ? fsc_tally_errors_of(before, k->func, k->pid, e.code) : 0;
+		if (!e.n || !at)
 			continue;
 		slot = fsc_vec_push(ret);
 		if (!slot)
 			return fsc_err_nomem(err);
+		e.row = (uint32_t)*at;
 		*slot = e;
 	}
 	return 0;
@@ -292,8 +333,11 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 {
 	struct fsc_vec errors = FSC_VEC_INIT(struct fsc_call_errors);
 	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
-	int rc = subtract_errors(now, before, calls, &errors, err);
+	struct fsc_map rows = {0};
+	int rc = index_calls(calls, &rows) ? subtract_errors(now, before, &rows, &errors, err)
+					   : fsc_err_nomem(err);
 
+	fsc_map_release(&rows);
 	if (!rc)
 		rc = choose_slow(l, !before, !top, &slow, err);
 	if (!rc)
@@ -344,29 +388,6 @@ int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, b
 
 /* ---- snapshots ---- */
 
-/* A process is let in, or not, when it is first seen, with all its functions; so it stays. */
-static int fold_processes(struct fsc_ledger *l, struct fsc_tally *t, size_t cap,
-			  struct fsc_err *err)
-{
-	for (size_t i = 0; i < t->calls.rows.n; i++) {
-		struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
-		uint64_t *state;
-
-		if (row->key.pid == FSC_TALLY_NOBODY || row->key.pid == FSC_TALLY_FOLDED)
-			continue;
-		state = fsc_map_put(&l->series, &row->key.pid, sizeof(row->key.pid), NULL);
-		if (!state)
-			return fsc_err_nomem(err);
-		if (!*state)
-			*state = l->admitted + t->calls.n_funcs <= cap ? ADMITTED : FOLDED;
-		row->folded = *state == FOLDED;
-	}
-	l->admitted = 0;
-	for (size_t i = 0; i < t->calls.rows.n; i++)
-		l->admitted += !FSC_AT(struct fsc_latency, &t->calls.rows, i)->folded;
-	return 0;
-}
-
 static int take_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fsc_err *err)
 {
 	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
@@ -376,12 +397,11 @@ static int take_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fs
 	v->noted = rc ? NULL : calloc(slow.n + 1, sizeof(*v->noted));
 	for (size_t i = 0; v->noted && i < slow.n; i++) {
 		const struct fsc_noted_call *c = *FSC_AT(const struct fsc_noted_call *, &slow, i);
-		struct fsc_count key = {.func = fsc_slow_func(c),
-					.pid = apart ? c->call->pid : FSC_TALLY_NOBODY};
+		uint32_t pid = apart ? c->call->pid : FSC_TALLY_NOBODY;
 		struct fsc_noted_call *to = &v->noted[v->snapshot.n_noted];
 
 		*to = *c;
-		v->snapshot.n_noted += find_row(&v->total.calls, &key, &to->row);
+		v->snapshot.n_noted += fsc_tally_find(&v->total, fsc_slow_func(c), pid, &to->row);
 	}
 	fsc_vec_release(&slow);
 	v->snapshot.noted = v->noted;
@@ -399,7 +419,7 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 	if (rc)
 		return rc;
 	if (apart)
-		rc = fold_processes(l, &ret->total, cap, err);
+		rc = fsc_admission_fold(&l->admission, &ret->total, cap, err);
 	for (size_t i = 0; !apart && i < ret->total.calls.rows.n; i++) {
 		struct fsc_latency *row = FSC_AT(struct fsc_latency, &ret->total.calls.rows, i);
 
