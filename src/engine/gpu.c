@@ -12,6 +12,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "engine/features.h"
 #include "engine/gpu_priv.h"
 #include "engine/kfuncs.h"
@@ -76,7 +77,9 @@ static void choose(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts 
 	bpf_program__set_expected_attach_type(k->progs.gpu_multi_exit,
 					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
 	bpf_map__set_max_entries(k->maps.counts, s->n_cpus * s->stride);
-	bpf_map__set_max_entries(k->maps.tasks, MOST_TASKS);
+	bpf_map__set_max_entries(k->maps.tasks, o->max_tasks ? o->max_tasks : MOST_TASKS);
+	if (o->max_tasks)
+		bpf_map__set_max_entries(k->maps.gpu_pythons, o->max_tasks);
 	bpf_map__set_max_entries(k->maps.gpu_launches,
 				 o->stacks & FSC_GPU_STACKS_LAUNCHES ? RING_STACKS : RING);
 	bpf_map__set_max_entries(k->maps.gpu_events, RING);
@@ -87,8 +90,12 @@ static int on_record(void *arg, void *rec, size_t size)
 	struct fsc_gpu_session *s = arg;
 	const struct fsc_gpu_rec *r = rec;
 
-	if (size < sizeof(*r) || r->call >= FSC_GPU_CALIBRATE)
+	if (size >= sizeof(*r) && r->call >= FSC_GPU_CALIBRATE && r->call < FSC_GPU_CALLS)
+		return 0; /* our own, to know what it costs */
+	if (size < sizeof(*r) || r->call >= FSC_GPU_CALIBRATE) {
+		s->damaged++;
 		return 0;
+	}
 	return s->fn(rec, size, s->arg);
 }
 
@@ -211,23 +218,48 @@ int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
 	return 0;
 }
 
+/* Puts what is known of a process into a table. One that is full is no failure: it is said once,
+ * and counted. */
+static int tell_of(struct fsc_gpu_session *s, const struct bpf_map *map, pid_t pid,
+		   const void *value, enum fsc_gpu_full which, const char *what,
+		   struct fsc_err *err)
+{
+	if (!bpf_map_update_elem(bpf_map__fd(map), &pid, value, BPF_ANY))
+		return 0;
+	if (errno != E2BIG)
+		return fsc_err_sys(err, errno, "cannot say %s (process %d)", what, (int)pid);
+	if (!s->full[which]++)
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "the kernel's table is full: it is not told %s (process %d, and others from "
+		    "now on)",
+		    what, (int)pid);
+	return 0;
+}
+
 int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	uint8_t verdict = wanted ? FSC_WANTED : FSC_UNWANTED;
 
-	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tasks), &pid, &verdict, BPF_ANY) &&
-	    errno != E2BIG)
-		return fsc_err_sys(err, errno, "cannot say whether process %d counts", (int)pid);
-	return 0;
+	return tell_of(s, s->skel->maps.tasks, pid, &verdict, FSC_GPU_FULL_VERDICTS,
+		       "whether a process counts", err);
 }
 
 int fsc_gpu_session_python(struct fsc_gpu_session *s, pid_t pid, const struct fsc_python *py,
 			   struct fsc_err *err)
 {
-	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.gpu_pythons), &pid, py, BPF_ANY) &&
-	    errno != E2BIG)
-		return fsc_err_sys(err, errno, "cannot say that process %d is Python", (int)pid);
-	return 0;
+	return tell_of(s, s->skel->maps.gpu_pythons, pid, py, FSC_GPU_FULL_PYTHON,
+		       "that a process is Python", err);
+}
+
+uint64_t fsc_gpu_session_full(const struct fsc_gpu_session *s, enum fsc_gpu_full which)
+{
+	return s->full[which];
+}
+
+uint64_t fsc_gpu_session_damaged(const struct fsc_gpu_session *s)
+{
+	return s->damaged;
 }
 
 void fsc_gpu_session_forget(struct fsc_gpu_session *s, pid_t pid)

@@ -19,6 +19,7 @@ struct fsc_gpu_session_opts {
 	uint32_t stacks; /* enum fsc_gpu_stacks_of */
 	bool python, args;
 	uint32_t sample;
+	uint32_t max_tasks; /* verdicts and interpreters that there is room for; 0: many */
 	bool judged; /* the calls of a process count until fsc_gpu_session_judge() says otherwise */
 };
 
@@ -71,6 +72,11 @@ int fsc_gpu_session_cost(struct fsc_gpu_session *s, double *ret_entry, double *r
 uint64_t fsc_gpu_session_seen(const struct fsc_gpu_session *s, uint32_t call);
 uint64_t fsc_gpu_session_hits(const struct fsc_gpu_session *s, uint32_t call);
 uint64_t fsc_gpu_session_loss(const struct fsc_gpu_session *s, enum fsc_loss which);
+/* How often a table of the kernel had no room for a process. Its calls are sent all the same. */
+enum fsc_gpu_full { FSC_GPU_FULL_VERDICTS, FSC_GPU_FULL_PYTHON, FSC_GPU_FULL_MAX };
+uint64_t fsc_gpu_session_full(const struct fsc_gpu_session *s, enum fsc_gpu_full which);
+/* Records that were too short, or of no call. */
+uint64_t fsc_gpu_session_damaged(const struct fsc_gpu_session *s);
 uint64_t fsc_gpu_session_missed(const struct fsc_gpu_session *s);
 /* "uprobe.multi" or "uprobe" */
 const char *fsc_gpu_session_rung(const struct fsc_gpu_session *s);

@@ -23,6 +23,7 @@ struct fsc_gpu_session {
 	struct ring_buffer *rings;
 	int (*fn)(const void *rec, size_t size, void *arg);
 	void *arg;
+	uint64_t full[FSC_GPU_FULL_MAX], damaged;
 };
 
 /* The program for an end. */

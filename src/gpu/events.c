@@ -397,6 +397,15 @@ int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err)
 	return rc;
 }
 
+uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < v->streams.n; i++)
+		n += FSC_AT(struct stream, &v->streams, i)->pending;
+	return n;
+}
+
 int fsc_gpu_events_settle(struct fsc_gpu_events *v, uint32_t pid, struct fsc_err *err)
 {
 	int rc = 0;

@@ -36,8 +36,10 @@ int fsc_gpu_events_take(struct fsc_gpu_events *v, const void *rec, size_t size,
 			struct fsc_err *err);
 /* Tells of what was taken in, in the order of time. */
 int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err);
-/* Tells of copies that may yet be waited for, as far as they are known now: before sums are shown,
- * or the process (0: all) is forgotten. */
+/* Copies that may yet be waited for, and are told of then: they are in no sum so far. */
+uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v);
+/* Tells of them as far as they are known now: before the last sums, or when the process (0: all) is
+ * forgotten. */
 int fsc_gpu_events_settle(struct fsc_gpu_events *v, uint32_t pid, struct fsc_err *err);
 void fsc_gpu_events_forget(struct fsc_gpu_events *v, uint32_t pid);
 /* Records told of so far, and launches whose name could not be read. */

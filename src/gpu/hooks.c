@@ -19,9 +19,13 @@
 #include "sym/elf.h"
 #include "sym/libs.h"
 
+/* What the kernel side knows by number: drivers, for the offsets of their names. All other files,
+ * and drivers for which there is no number left, have the last one, which has no offsets. */
+enum { NO_NAMES = FSC_GPU_FILES - 1 };
+
 struct file {
 	char *path, *note;
-	uint32_t layer;
+	uint32_t layer, number;
 	size_t hooked, refused;
 	bool driver, unnamed;
 };
@@ -29,8 +33,9 @@ struct file {
 struct fsc_gpu_hooks {
 	struct fsc_gpu_session *session;
 	struct fsc_gpu_hooks_opts opts;
-	struct fsc_map looked;	 /* device and inode */
-	struct fsc_vec files;	 /* struct file; its number is that of names */
+	struct fsc_map looked; /* device and inode */
+	struct fsc_vec files;  /* struct file */
+	uint32_t n_drivers;
 	struct fsc_vec coverage; /* struct fsc_gpu_coverage_row */
 	struct fsc_vec refused;	 /* struct fsc_refusal, strings ours */
 	bool driver;		 /* one is hooked */
@@ -162,10 +167,9 @@ static bool has_return(const struct fsc_gpu_hooks *h, const struct fsc_gpu_call 
 	return !(c->flags & FSC_GPU_ENTRY) || (launch && h->opts.launch_errors);
 }
 
-static int attach(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_targets *t,
+static int attach(struct fsc_gpu_hooks *h, struct file *f, const struct fsc_targets *t,
 		  const struct search *s, struct fsc_err *err)
 {
-	struct file *f = FSC_AT(struct file, &h->files, number);
 	size_t n = fsc_targets_count(t), used = 0;
 	FSC_AUTO(fsc_freep) struct fsc_gpu_place *places = calloc(n + 1, sizeof(*places));
 	int rc;
@@ -184,7 +188,7 @@ static int attach(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_tar
 					   .ret = has_return(h, &fsc_gpu_rows[row].call)};
 	}
 	rc = fsc_gpu_session_attach(h->session, FSC_AT(struct fsc_target_file, &t->files, 0)->path,
-				    number, places, used, err);
+				    f->number, places, used, err);
 	for (size_t i = 0; !rc && i < used; i++) {
 		f->hooked += !places[i].refused;
 		f->refused += !!places[i].refused;
@@ -204,20 +208,37 @@ static int attach(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_tar
 
 /* ---- names ---- */
 
-static int set_names(struct fsc_gpu_hooks *h, uint32_t file, int offset, struct fsc_err *err)
+static int set_names(struct fsc_gpu_hooks *h, const struct file *f, int offset, struct fsc_err *err)
 {
 	const struct fsc_gpu_names_at at = {.function = offset, .kernel = offset};
 
-	return fsc_gpu_session_names(h->session, file, &at, err);
+	return fsc_gpu_session_names(h->session, f->number, &at, err);
 }
 
-static int try_names(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_libs_file *lib,
+/* Says once that there are more drivers than can be told apart; each has it in its note. */
+static int leave_unnamed(struct fsc_gpu_hooks *h, struct file *f, struct fsc_err *err)
+{
+	if (h->n_drivers++ == NO_NAMES)
+		fsc_log(FSC_LOG_WARN,
+			"%s is driver number %d: from it on, the kernels of drivers have no names "
+			"but those that their programs look up",
+			f->path, NO_NAMES + 1);
+	if (asprintf(&f->note, "one of more than %d drivers: kernel names are not read", NO_NAMES) <
+	    0)
+		return fsc_err_nomem(err);
+	return 0;
+}
+
+static int try_names(struct fsc_gpu_hooks *h, struct file *f, const struct fsc_libs_file *lib,
 		     struct fsc_err *err)
 {
 	struct fsc_gpu_names names = {.function_offset = -1, .why = "--no-trial"};
-	struct file *f = FSC_AT(struct file, &h->files, number);
-	int rc = h->opts.no_trial ? 0 : fsc_gpu_trial(lib->path, lib->root, &names, err);
+	int rc;
 
+	if (h->n_drivers >= NO_NAMES)
+		return leave_unnamed(h, f, err);
+	f->number = h->n_drivers++;
+	rc = h->opts.no_trial ? 0 : fsc_gpu_trial(lib->path, lib->root, &names, err);
 	if (rc)
 		return rc;
 	if (names.function_offset >= 0) {
@@ -225,7 +246,7 @@ static int try_names(struct fsc_gpu_hooks *h, uint32_t number, const struct fsc_
 			     names.function_offset,
 			     names.from_cache ? "an earlier trial" : "a trial") < 0)
 			return fsc_err_nomem(err);
-		return set_names(h, number, names.function_offset, err);
+		return set_names(h, f, names.function_offset, err);
 	}
 	f->unnamed = true;
 	if (asprintf(&f->note, "kernel names only of functions looked up from now on (%s)",
@@ -257,7 +278,7 @@ int fsc_gpu_hooks_named(struct fsc_gpu_hooks *h, uint32_t file, int offset, stru
 		f->note = NULL;
 		return fsc_err_nomem(err);
 	}
-	return set_names(h, file, offset, err);
+	return set_names(h, f, offset, err);
 }
 
 /* ---- files ---- */
@@ -293,14 +314,11 @@ static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32
 			   .rows = FSC_VEC_INIT(uint32_t),
 			   .names = FSC_VEC_INIT(char *)};
 	const struct fsc_scope scope = {.pairs = true, .returns = FSC_RETURNS_TRAMPOLINE};
-	uint32_t number = (uint32_t)h->files.n;
 	struct fsc_err why = {0};
 	struct fsc_targets t;
 	struct file *f;
 	int rc;
 
-	if (number >= FSC_GPU_FILES)
-		return 0;
 	fsc_targets_init(&t);
 	rc = want_all(h, base_name(lib->name), &s, err);
 	if (!rc && fsc_uprobe_search(lib, s.wanted.data, s.wanted.n, &scope, &t, &why)) {
@@ -311,12 +329,12 @@ static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32
 		goto out;
 	f = fsc_vec_push(&h->files);
 	if (f)
-		*f = (struct file){.path = strdup(lib->name), .layer = layer};
+		*f = (struct file){.path = strdup(lib->name), .layer = layer, .number = NO_NAMES};
 	rc = f && f->path ? 0 : fsc_err_nomem(err);
 	if (!rc && layer == FSC_GPU_DRIVER)
-		rc = try_names(h, number, lib, err);
+		rc = try_names(h, f, lib, err);
 	if (!rc)
-		rc = attach(h, number, &t, &s, err);
+		rc = attach(h, f, &t, &s, err);
 	if (!rc && layer == FSC_GPU_DRIVER && !h->driver) {
 		h->driver = true;
 		fsc_gpu_session_drop(h->session, FSC_GPU_WITHOUT);

@@ -49,6 +49,7 @@ void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s)
 	add_loss(s, &n, "ring full", fsc_gpu_session_loss(w->session, FSC_LOSS_RING_FULL));
 	add_loss(s, &n, "too deep", fsc_gpu_session_loss(w->session, FSC_LOSS_TOO_DEEP));
 	add_loss(s, &n, "no thread", fsc_gpu_session_loss(w->session, FSC_LOSS_NO_THREAD));
+	add_loss(s, &n, "damaged", fsc_gpu_session_damaged(w->session));
 	s->missed = fsc_gpu_session_missed(w->session);
 	s->unmatched = fsc_gpu_session_loss(w->session, FSC_LOSS_UNMATCHED);
 	s->attached = s->places = fsc_gpu_hooks_places(w->hooks);
@@ -68,12 +69,13 @@ static int make_report(struct fsc_gpu_watching *w, bool last, size_t top,
 {
 	const struct fsc_gpu_report_opts o = {
 	    .leak_age_s = w->opts->leak_age_s, .top = top, .last = last};
-	int rc = fsc_gpu_events_settle(w->events, 0, err);
+	int rc = fsc_gpu_books_report(w->books, &o, ret, err);
 
-	if (!rc)
-		rc = fsc_gpu_books_report(w->books, &o, ret, err);
 	if (rc)
 		return rc;
+	ret->pending_copies = fsc_gpu_events_pending(w->events);
+	ret->verdicts_full = fsc_gpu_session_full(w->session, FSC_GPU_FULL_VERDICTS);
+	ret->python_full = fsc_gpu_session_full(w->session, FSC_GPU_FULL_PYTHON);
 	ret->lost = fsc_gpu_session_loss(w->session, FSC_LOSS_RING_FULL) +
 		    fsc_gpu_session_loss(w->session, FSC_LOSS_TOO_DEEP) +
 		    fsc_gpu_session_loss(w->session, FSC_LOSS_NO_THREAD);

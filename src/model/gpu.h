@@ -191,7 +191,11 @@ struct fsc_gpu_report {
 	const char *const *findings; /* in words */
 	size_t n_findings;
 	uint64_t unseen_frees;
-	uint64_t lost; /* calls that are in no sum, for lack of room on their way */
+	uint64_t lost;		 /* calls that are in no sum, for lack of room on their way */
+	uint64_t pending_copies; /* asked for, and in no sum until they are waited for */
+	/* What was to be noted of processes and found no room in the kernel's tables: whose calls
+	 * count, and who is an interpreter of Python. */
+	uint64_t verdicts_full, python_full;
 	size_t processes_left_out, memory_left_out, syncs_left_out, errors_left_out;
 	bool last; /* the run has ended */
 };

@@ -21,6 +21,9 @@ static void put_whole(const struct fsc_gpu_report *r, struct fsc_buf *b)
 	fsc_gpu_json_number(b, "memsets", r->memsets);
 	fsc_gpu_json_number(b, "memset_bytes", r->memset_bytes);
 	fsc_gpu_json_number(b, "unseen_frees", r->unseen_frees);
+	fsc_gpu_json_number(b, "pending_copies", r->pending_copies);
+	fsc_gpu_json_number(b, "verdicts_full", r->verdicts_full);
+	fsc_gpu_json_number(b, "python_full", r->python_full);
 	fsc_buf_puts(b, "}\n");
 }
 

@@ -373,6 +373,21 @@ static void put_head(const struct fsc_gpu_report *r, struct fsc_buf *b)
 		    "%llu calls were lost, for lack of room on their way: all sums are too "
 		    "low\n",
 		    (unsigned long long)r->lost);
+	if (r->pending_copies)
+		fsc_buf_printf(b, "%llu cop%s asked for and not waited for yet, in no sum so far\n",
+			       (unsigned long long)r->pending_copies,
+			       r->pending_copies == 1 ? "y is" : "ies are");
+	if (r->verdicts_full)
+		fsc_buf_printf(
+		    b,
+		    "%llu verdicts on processes found no room in the kernel: calls that do "
+		    "not count are dropped here, and cost more (verdicts_full)\n",
+		    (unsigned long long)r->verdicts_full);
+	if (r->python_full)
+		fsc_buf_printf(b,
+			       "%llu notes of interpreters found no room in the kernel: stacks are "
+			       "without lines of Python (python_full)\n",
+			       (unsigned long long)r->python_full);
 }
 
 void fsc_text_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b)

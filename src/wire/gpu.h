@@ -98,7 +98,7 @@ _Static_assert(sizeof(struct fsc_gpu_call) == 12, "wire layout changed");
 #define FSC_GPU_CALLS 512 /* 0: none */
 /* From here on our own, which measure what hits cost: one of each sort. */
 #define FSC_GPU_CALIBRATE    510
-#define FSC_GPU_FILES	     64	  /* drivers, of which each has its offsets of names */
+#define FSC_GPU_FILES	     64 /* drivers, of which each has its offsets of names; the last has none */
 #define FSC_GPU_NAME_LEN     4096 /* of a kernel */
 #define FSC_GPU_KERNEL_ARGS  16
 #define FSC_GPU_NO_DEVICE    (-1)

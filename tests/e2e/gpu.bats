@@ -387,6 +387,22 @@ real_runtime() {
 	nothing_lost
 }
 
+@test "gpu: libraries in more files than there are numbers for drivers: none is left out" {
+	local i
+	for ((i = 0; i < 70; i++)); do
+		mkdir "lib$i"
+		cp "$FIXTURES/cuda/libcudart.so.13" "lib$i/"
+	done
+	start_runner "$FIXTURES/cudarunner"
+	for ((i = 0; i < 70; i++)); do ask open "$TMP/lib$i/libcudart.so.13"; done
+	arm_as gpu -f json -p "$RUNNER"
+	ask go cudaMalloc 3 2
+	finish
+	assert_eq "files" 70 "$(out 'select(.type == "gpu_coverage" and .hooked > 0).file' | sort -u | wc -l)"
+	assert_eq "calls of the last one" 3 "$(events gpu_error)"
+	nothing_lost
+}
+
 @test "gpu: a process that is killed in mid-run: the report is whole" {
 	start_app "$GPU/gpuapp13" malloc=1 wait malloc=50 launch=50 h2d_pinned=20 wait
 	attach
@@ -571,6 +587,27 @@ hooked() {
 page_has() {
 	curl -sS --noproxy '*' --max-time 5 "http://127.0.0.1:$1/metrics" >page 2>/dev/null
 	grep -qE "$2" page
+}
+
+@test "gpu: a copy that is not waited for yet stays so, however often the page is read" {
+	local port i
+	need_command curl
+	need_command python3
+	port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	start_app "$GPU/gpuapp13" wait devicesync h2d_pinned devicesync h2d_pinned wait devicesync wait
+	attach --listen "127.0.0.1:$port" -i 0.1
+	go
+	waiting
+	eventually page_has "$port" '^funcscope_gpu_copies_pending 1$'
+	for ((i = 0; i < 5; i++)); do page_has "$port" '^funcscope_gpu_copies_pending 1$' || fail "$(<page)"; done
+	assert_eq "copies on the page" 1 "$(awk '/^funcscope_gpu_memcpy_copies_total[{ ]/ { n += $NF } END { print n + 0 }' page)"
+	go
+	waiting
+	eventually page_has "$port" '^funcscope_gpu_copies_pending 0$'
+	finish
+	assert_eq "the first one's stream is not known, the second was waited for" '"enqueue" "synchronised"' "$(timings)"
+	assert_eq "of the last report" 0 "$(out 'select(.type == "gpu_report" and .last).pending_copies')"
+	nothing_lost
 }
 
 @test "gpu: reports of stretches, until the time is over" {

@@ -455,7 +455,7 @@ static void json_report(void **state)
 	    "{\"type\":\"gpu_report\",\"time_ns\":1700000000123456789,\"seconds\":5.040,\"last\":"
 	    "true,\"processes\":2,\"launches\":1010,\"unnamed\":60,\"captured\":100,\"graphs\":40,"
 	    "\"kernels\":4,\"kernels_left_out\":2,\"memsets\":2,\"memset_bytes\":3000,\"unseen_"
-	    "frees\":3}\n"
+	    "frees\":3,\"pending_copies\":0,\"verdicts_full\":0,\"python_full\":0}\n"
 	    "{\"type\":\"gpu_process\",\"pid\":100,\"ppid\":1,\"comm\":\"python3\",\"ended\":false,"
 	    "\"python\":true,\"before\":true,\"launches\":1234567,\"allocs\":20,\"frees\":18,"
 	    "\"unknown_frees\":3,\"copies\":400,\"memsets\":2,\"syncs\":50,\"errors\":1,\"sync_"
@@ -554,7 +554,8 @@ static void json_report(void **state)
 	end(&w,
 	    "{\"type\":\"gpu_report\",\"time_ns\":5,\"seconds\":0.000,\"last\":false,\"processes\":"
 	    "0,\"launches\":0,\"unnamed\":0,\"captured\":0,\"graphs\":0,\"kernels\":0,\"kernels_"
-	    "left_out\":0,\"memsets\":0,\"memset_bytes\":0,\"unseen_frees\":0}\n"
+	    "left_out\":0,\"memsets\":0,\"memset_bytes\":0,\"unseen_frees\":0,\"pending_copies\":0,"
+	    "\"verdicts_full\":0,\"python_full\":0}\n"
 	    "{\"type\":\"gpu_copies\",\"time_ns\":5,\"direction\":\"H2D\",\"host\":\"pageable\","
 	    "\"async\":false,\"copies\":100,\"bytes\":1073741824,\"timed_bytes\":536870912,\"timed_"
 	    "ns\":100000000,\"bandwidth\":5368709120,\"hidden_syncs\":0,\"sizes\":[{\"size\":\"< 4 "
@@ -654,6 +655,22 @@ static void text_report(void **state)
 }
 
 /* Without a terminal nothing is cut; what there is nothing of has no section. */
+static void what_found_no_room_is_said(void **state)
+{
+	struct written w;
+
+	(void)state;
+	begin(&w, &fsc_sink_text);
+	report(&w,
+	       &(struct fsc_gpu_report){.pending_copies = 1, .verdicts_full = 4, .python_full = 5});
+	end(&w, "0.0 s: 0 processes, 0 launches\n"
+		"1 copy is asked for and not waited for yet, in no sum so far\n"
+		"4 verdicts on processes found no room in the kernel: calls that do not count are "
+		"dropped here, and cost more (verdicts_full)\n"
+		"5 notes of interpreters found no room in the kernel: stacks are without lines of "
+		"Python (python_full)\n");
+}
+
 static void text_of_little(void **state)
 {
 	static const struct fsc_gpu_copy_row hidden = {.dir = FSC_GPU_D2D,
@@ -1051,6 +1068,18 @@ static void metrics(void **state)
 	    "# HELP funcscope_gpu_unseen_frees_total Frees of memory from before.\n"
 	    "# TYPE funcscope_gpu_unseen_frees_total counter\n"
 	    "funcscope_gpu_unseen_frees_total 3\n"
+	    "# HELP funcscope_gpu_copies_pending Copies that were asked for and not waited for "
+	    "yet.\n"
+	    "# TYPE funcscope_gpu_copies_pending gauge\n"
+	    "funcscope_gpu_copies_pending 0\n"
+	    "# HELP funcscope_gpu_verdicts_full_total Verdicts on processes without room in the "
+	    "kernel.\n"
+	    "# TYPE funcscope_gpu_verdicts_full_total counter\n"
+	    "funcscope_gpu_verdicts_full_total 0\n"
+	    "# HELP funcscope_gpu_python_full_total Interpreters of Python without room in the "
+	    "kernel.\n"
+	    "# TYPE funcscope_gpu_python_full_total counter\n"
+	    "funcscope_gpu_python_full_total 0\n"
 	    "# HELP funcscope_gpu_alloc_failures_total Allocations that failed.\n"
 	    "# TYPE funcscope_gpu_alloc_failures_total counter\n"
 	    "funcscope_gpu_alloc_failures_total{code=\"CUDA_ERROR_OUT_OF_MEMORY\"} 4\n"
@@ -1097,14 +1126,25 @@ static void metrics(void **state)
 	    "# TYPE funcscope_gpu_processes gauge\n"
 	    "funcscope_gpu_processes 1\n");
 	page_of(&(struct fsc_gpu_report){0}, NULL, NULL, FSC_PROMETHEUS_OPENMETRICS, &b);
-	assert_string_equal(fsc_buf_str(&b),
-			    "# HELP funcscope_gpu_unseen_frees Frees of memory from before.\n"
-			    "# TYPE funcscope_gpu_unseen_frees counter\n"
-			    "funcscope_gpu_unseen_frees_total 0\n"
-			    "# HELP funcscope_gpu_processes Processes that use CUDA.\n"
-			    "# TYPE funcscope_gpu_processes gauge\n"
-			    "funcscope_gpu_processes 0\n"
-			    "# EOF\n");
+	assert_string_equal(
+	    fsc_buf_str(&b),
+	    "# HELP funcscope_gpu_unseen_frees Frees of memory from before.\n"
+	    "# TYPE funcscope_gpu_unseen_frees counter\n"
+	    "funcscope_gpu_unseen_frees_total 0\n"
+	    "# HELP funcscope_gpu_copies_pending Copies that were asked for and not waited for "
+	    "yet.\n"
+	    "# TYPE funcscope_gpu_copies_pending gauge\n"
+	    "funcscope_gpu_copies_pending 0\n"
+	    "# HELP funcscope_gpu_verdicts_full Verdicts on processes without room in the kernel.\n"
+	    "# TYPE funcscope_gpu_verdicts_full counter\n"
+	    "funcscope_gpu_verdicts_full_total 0\n"
+	    "# HELP funcscope_gpu_python_full Interpreters of Python without room in the kernel.\n"
+	    "# TYPE funcscope_gpu_python_full counter\n"
+	    "funcscope_gpu_python_full_total 0\n"
+	    "# HELP funcscope_gpu_processes Processes that use CUDA.\n"
+	    "# TYPE funcscope_gpu_processes gauge\n"
+	    "funcscope_gpu_processes 0\n"
+	    "# EOF\n");
 	page_of(&whole, &books, NULL, FSC_PROMETHEUS_OPENMETRICS, &b);
 	assert_non_null(strstr(fsc_buf_str(&b), "# TYPE funcscope_gpu_memcpy_bytes counter\n"
 						"# UNIT funcscope_gpu_memcpy_bytes bytes\n"));
@@ -1122,7 +1162,7 @@ static void metrics_in_protobuf(void **state)
 	page_of(&whole, &books, NULL, FSC_PROMETHEUS_PROTOBUF, &b);
 	for (m = pb_of(b.s, b.n); m.at != m.end; n++)
 		pb_delimited(&m);
-	assert_int_equal(n, 19);
+	assert_int_equal(n, 22);
 	fsc_buf_release(&b);
 }
 
@@ -1179,6 +1219,7 @@ static void series_of_kernels_stay(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_found_no_room_is_said),
 	    cmocka_unit_test(json_events),
 	    cmocka_unit_test(json_report),
 	    cmocka_unit_test(text_report),
