@@ -60,7 +60,7 @@ struct fsc_target_file {
 	char *name; /* to show */
 	dev_t dev;
 	ino_t ino;
-	bool throws; /* has C++ code: exceptions may pass through its functions */
+	bool throws; /* exceptions may pass through its functions (probe/fragile.h) */
 };
 
 /* A function that matched but cannot be probed, and why. */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "probe/exits.h"
 #include "probe/files.h"
+#include "probe/fragile.h"
 #include "probe/insn.h"
 #include "probe/match.h"
 #include "probe/uprobe.h"
@@ -96,8 +97,9 @@ struct search {
 	struct fsc_matcher m;
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
-	bool go;		     /* the file at hand is a Go program */
-	struct fsc_exits_file exits; /* of the file at hand */
+	bool go;			 /* the file at hand is a Go program */
+	enum fsc_fragile_file unwinding; /* in the file at hand */
+	struct fsc_exits_file exits;	 /* of the file at hand */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -139,29 +141,12 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 	return false;
 }
 
-/* Functions that are not entered by a call, or keep their return address for later: changing it, as
- * the kernel does to catch a return, would break the program. */
-static bool is_delicate(const char *name)
+/* A function of a C interface in a file with C++ that ends in a jump to another one, which does its
+ * work: its end is that one's, and no exception leaves either. */
+static bool hands_over(const struct search *s, const struct fsc_sym *sym,
+		       const struct fsc_target *t)
 {
-	static const char *const names[] = {
-	    "_start",	    "setjmp",	  "_setjmp",	    "__setjmp",	      "sigsetjmp",
-	    "__sigsetjmp",  "getcontext", "swapcontext",    "setcontext",     "__start_context",
-	    "__restore_rt", "_dl_start",  "_dl_start_user", "vfork",	      "__vfork",
-	    "__libc_vfork", "clone",	  "__clone",	    "__clone3",	      "longjmp",
-	    "__longjmp",    "siglongjmp", "_longjmp",	    "_Unwind_Resume",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return !strncmp(name, "_dl_runtime_", 12);
-}
-
-/* A function of a C interface that ends in a jump to another one, which does its work: its end is
- * that one's, and no exception leaves either. */
-static bool hands_over(const struct fsc_sym *sym, const struct fsc_target *t)
-{
-	if (fsc_demangle_is_mangled(sym->name))
+	if (s->unwinding != FSC_FRAGILE_FILE_CXX || fsc_demangle_is_mangled(sym->name))
 		return false;
 	for (size_t i = 0; i < t->n_exits; i++)
 		if (t->exits[i].jump)
@@ -169,13 +154,24 @@ static bool hands_over(const struct fsc_sym *sym, const struct fsc_target *t)
 	return false;
 }
 
+/* Whether the return of the function is to be caught at its instructions. */
+static bool wants_insns(const struct search *s, const struct fsc_sym *sym,
+			const struct fsc_target *t)
+{
+	enum fsc_fragile fragile = fsc_fragile_function(sym->name);
+
+	if (fragile == FSC_FRAGILE_ALWAYS || s->scope->returns == FSC_RETURNS_INSNS)
+		return true;
+	if (s->scope->returns != FSC_RETURNS_BEST)
+		return false;
+	return fragile == FSC_FRAGILE_UNWOUND ||
+	       (s->unwinding != FSC_FRAGILE_FILE_NOT && !hands_over(s, sym, t));
+}
+
 /* Decides how the function's return is caught. A text: why it cannot be. */
 static const char *choose_returns(const struct search *s, const struct fsc_sym *sym,
 				  struct fsc_target *t, struct fsc_err *err, int *rc)
 {
-	bool throws = FSC_AT(struct fsc_target_file, &s->out->files, t->file)->throws;
-	bool delicate = is_delicate(sym->name);
-
 	if (s->go)
 		return "return probes crash Go programs";
 	if (fsc_exits_is_part(sym->name))
@@ -185,14 +181,17 @@ static const char *choose_returns(const struct search *s, const struct fsc_sym *
 		return NULL;
 	if (t->by_insns && !t->n_exits)
 		return "it never returns";
-	if (delicate && !t->by_insns)
-		return "catching its return would break the program";
-	if (delicate || s->scope->returns == FSC_RETURNS_INSNS ||
-	    (s->scope->returns == FSC_RETURNS_BEST && throws && !hands_over(sym, t)))
+	if (!wants_insns(s, sym, t)) {
+		free(t->exits);
+		t->exits = NULL;
+		t->by_insns = false;
 		return NULL;
-	free(t->exits);
-	t->exits = NULL;
-	t->by_insns = false;
+	}
+	if (!t->by_insns && fsc_fragile_function(sym->name) == FSC_FRAGILE_ALWAYS)
+		return "catching its return would break the program";
+	if (!t->by_insns && s->scope->returns == FSC_RETURNS_BEST)
+		return "where it returns cannot be told, and an exception would not get past a "
+		       "return that the kernel catches";
 	return NULL;
 }
 
@@ -323,27 +322,6 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 	return rc;
 }
 
-/* Whether C++ exceptions may pass through functions of the file: it has tables for them and the
- * language's library. C code has such tables too, for the cancellation of threads. */
-static bool throws(struct fsc_elf *e)
-{
-	const char *const *needed = fsc_elf_needed(e);
-	const struct fsc_sym *syms;
-	size_t n;
-
-	if (!fsc_elf_has_section(e, ".gcc_except_table"))
-		return false;
-	for (; needed && *needed; needed++)
-		if (strstr(*needed, "libstdc++") || strstr(*needed, "libc++"))
-			return true;
-	if (fsc_elf_symbols(e, &syms, &n, NULL))
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(syms[i].name, "__gxx_personality_v0"))
-			return true;
-	return false;
-}
-
 static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, struct fsc_elf **ret,
 		     uint32_t *ret_file, struct fsc_err *err)
 {
@@ -352,7 +330,8 @@ static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, str
 	if (!rc)
 		rc = fsc_targets_file(out, f->path, f->name, ret_file, err);
 	if (!rc)
-		FSC_AT(struct fsc_target_file, &out->files, *ret_file)->throws = throws(*ret);
+		FSC_AT(struct fsc_target_file, &out->files, *ret_file)->throws =
+		    fsc_fragile_file(*ret) != FSC_FRAGILE_FILE_NOT;
 	return rc;
 }
 
@@ -365,6 +344,7 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	if (rc)
 		return rc;
 	s->go = fsc_elf_has_section(e, ".gopclntab");
+	s->unwinding = fsc_fragile_file(e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -427,6 +407,7 @@ static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exit
 	if (rc)
 		return rc;
 	s.go = fsc_elf_has_section(e, ".gopclntab");
+	s.unwinding = fsc_fragile_file(e);
 	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
