@@ -22,7 +22,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed $(FIX_GPU)
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds $(FIX_GPU)
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -187,6 +187,13 @@ $(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
 
 $(FIX)/schedule: $(FIX_SRC)/schedule.c $(FIX)/libsched.so $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -pthread -o $@ $< $(FIX)/libsched.so -Wl,-rpath,'$$ORIGIN'
+
+# What the compiler knows the result of, or has an instruction for, is called all the same.
+$(FIX)/maths: $(FIX_SRC)/maths.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-builtin -frounding-math -o $@ $< -lm
+
+$(FIX)/unwinds: $(FIX_SRC)/unwinds.cc $(FIX_HDR)
+	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $<
 
 # gcc makes the nop only in code that is not position independent. Linked without -pg, which would add a profiler.
 $(FIX)/nop5forks: $(FIX_SRC)/forks.c $(FIX_HDR)
