@@ -38,6 +38,7 @@ CODE(looks_like, "mov $0xc3c3c3c3, %eax\n movabs $0xc3c3c3c3c3c3c3c3, %rax\n ret
 CODE(never, "1: pause\n jmp 1b\n ud2")
 CODE(unknown, "ret\n .byte 0x06\n ret")
 CODE(cut, "ret\n .byte 0xe8, 0, 0")
+CODE(no_probe, "cs ret")
 CODE(runs_on, "test %edi, %edi\n je exit_plain\n ret\n mov %edi, %eax\n nopw 0(%rax,%rax)")
 CODE(dies, "ret\n mov %edi, %eax\n call exit_plain")
 CODE(split, "push %rax\n jmp exit_split.cold\n pop %rax\n ret")
@@ -113,6 +114,7 @@ static void known_code(void **state)
 #ifdef __x86_64__
 	check_code("exit_indirect", "ppppp");
 	check_code("exit_unknown", "?");
+	check_code("exit_no_probe", "?"); /* uprobes do not take its return */
 #else
 	check_code("exit_indirect", "ppp");
 #endif
