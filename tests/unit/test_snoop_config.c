@@ -82,40 +82,51 @@ static void defaults(void **state)
 	fsc_snoop_config_release(&c);
 }
 
+static void has_everything(const struct fsc_snoop_config *c)
+{
+	const struct fsc_snoop_func *f;
+
+	assert_true(c->slow_ns == 10e6 && c->sample == 10000 && !c->stacks && c->fast_uprobes);
+	assert_true(c->warnings_per_s == 0.5 && c->max_overhead == 2.5 && c->labels.n == 2);
+	assert_string_equal(FSC_AT(struct fsc_label, &c->labels, 1)->value, "vision");
+	f = func(c, "custom", "parse");
+	assert_true(f->slow_ns == 2.5e6 && f->sample == 1000 && f->errors == FSC_ERRORS_NULL);
+	assert_string_equal(text_at(&f->libraries, 1), "libparse.so*");
+	assert_int_equal(f->line, 8);
+	f = func(c, "zlib", "inflate");
+	assert_true(f->slow_ns == 10e6 && f->sample == 10000 && f->errors == FSC_ERRORS_NONE);
+	assert_string_equal(text_at(&f->libraries, 1), "/opt/app/lib/libz.so.1");
+	f = func(c, "cuda", "cudaMalloc");
+	assert_true(f->errors == FSC_ERRORS_CUDA && f->line == 0 && f->slow_ns == 10e6);
+	assert_string_equal(text_at(&f->libraries, 0), "libcudart.so.13*");
+	assert_int_equal(*FSC_AT(pid_t, &c->targets.pids, 1), 4321);
+	assert_string_equal(text_at(&c->targets.cgroups, 1), "3f4c9d0e5a1b");
+	assert_string_equal(text_at(&c->targets.command, 2), "");
+	assert_true(c->report.every_s == 30 && c->report.json && !c->report.top);
+	assert_true(c->report.by_process && c->keep_ended_s == 300 &&
+		    c->max_processes_rows == 1000);
+	assert_string_equal(c->stream, "tcp:127.0.0.1:9465");
+	assert_true(c->prometheus.pid_label && c->prometheus.max_series == 5000);
+	assert_true(c->otlp.json && !c->otlp.gzip && c->otlp.spans && c->otlp.timeout_s == 5);
+	assert_string_equal(FSC_AT(struct fsc_label, &c->otlp.headers, 0)->name, "Authorization");
+	assert_true(c->alert_every_s == 120 && c->alert_for_s == 600);
+	assert_true(c->spool_memory == 32 << 20 && c->spool_disk == 256000000);
+}
+
 static void everything(void **state)
 {
-	struct fsc_snoop_config c;
+	struct fsc_snoop_config c, copy;
 	struct fsc_err err = {0};
-	const struct fsc_snoop_func *f;
 
 	(void)state;
 	if (fsc_snoop_config_read("examples/snoop/everything.json", &c, &err))
 		fail_msg("%s", err.msg);
-	assert_true(c.slow_ns == 10e6 && c.sample == 10000 && !c.stacks && c.fast_uprobes);
-	assert_true(c.warnings_per_s == 0.5 && c.max_overhead == 2.5 && c.labels.n == 2);
-	assert_string_equal(FSC_AT(struct fsc_label, &c.labels, 1)->value, "vision");
-	f = func(&c, "custom", "parse");
-	assert_true(f->slow_ns == 2.5e6 && f->sample == 1000 && f->errors == FSC_ERRORS_NULL);
-	assert_string_equal(text_at(&f->libraries, 1), "libparse.so*");
-	assert_int_equal(f->line, 8);
-	f = func(&c, "zlib", "inflate");
-	assert_true(f->slow_ns == 10e6 && f->sample == 10000 && f->errors == FSC_ERRORS_NONE);
-	assert_string_equal(text_at(&f->libraries, 1), "/opt/app/lib/libz.so.1");
-	f = func(&c, "cuda", "cudaMalloc");
-	assert_true(f->errors == FSC_ERRORS_CUDA && f->line == 0 && f->slow_ns == 10e6);
-	assert_string_equal(text_at(&f->libraries, 0), "libcudart.so.13*");
-	assert_int_equal(*FSC_AT(pid_t, &c.targets.pids, 1), 4321);
-	assert_string_equal(text_at(&c.targets.cgroups, 1), "3f4c9d0e5a1b");
-	assert_string_equal(text_at(&c.targets.command, 2), "");
-	assert_true(c.report.every_s == 30 && c.report.json && !c.report.top);
-	assert_true(c.report.by_process && c.keep_ended_s == 300 && c.max_processes_rows == 1000);
-	assert_string_equal(c.stream, "tcp:127.0.0.1:9465");
-	assert_true(c.prometheus.pid_label && c.prometheus.max_series == 5000);
-	assert_true(c.otlp.json && !c.otlp.gzip && c.otlp.spans && c.otlp.timeout_s == 5);
-	assert_string_equal(FSC_AT(struct fsc_label, &c.otlp.headers, 0)->name, "Authorization");
-	assert_true(c.alert_every_s == 120 && c.alert_for_s == 600);
-	assert_true(c.spool_memory == 32 << 20 && c.spool_disk == 256000000);
+	has_everything(&c);
+	assert_int_equal(fsc_snoop_config_copy(&c, &copy, &err), 0);
+	assert_int_equal(copy.libraries.n, c.libraries.n);
 	fsc_snoop_config_release(&c);
+	has_everything(&copy);
+	fsc_snoop_config_release(&copy);
 }
 
 /* The sample of the module's description, as it is printed there. */
