@@ -61,7 +61,7 @@ static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
 
 static int add_owner(struct fsc_watched *w, pid_t task, bool process, struct fsc_err *err)
 {
-	pid_t owner;
+	pid_t owner = 0;
 	int rc = thread_owner(task, &owner, err);
 
 	if (rc)
