@@ -156,7 +156,7 @@ int try_threads(void *ctx)
 SEC("?raw_tracepoint")
 int try_overheads(void *ctx)
 {
-	return overhead() != NULL;
+	return overhead_storage(true) != NULL;
 }
 
 /* ---- one program per place ---- */

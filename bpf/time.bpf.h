@@ -40,18 +40,59 @@ struct {
 	__type(value, struct fsc_cost_row);
 } costs SEC(".maps");
 
-/* What probes have cost a thread, for calls whose start is in the session cookie. */
+/* What is kept of a thread whose calls have their start in the session cookie. A forked child
+ * returns from what its parent entered, cookie and all, but has no call open itself. */
+struct overhead {
+	__u64 ns; /* that probes have cost it */
+	__u32 open;
+	__u32 by_id; /* bool: kept by thread number, see threads_by_id */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u64);
+	__type(value, struct overhead);
 } overheads SEC(".maps");
 
-static __always_inline __u64 *overhead(void)
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, __u64);
+	__type(value, struct overhead);
+} overheads_by_id SEC(".maps");
+
+static __always_inline struct overhead *overhead_storage(bool make)
 {
 	return bpf_task_storage_get(&overheads, (void *)bpf_get_current_task_btf(), NULL,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+}
+
+/* As thread() does. */
+static __always_inline struct overhead *overhead(bool make)
+{
+	struct overhead *o = overhead_storage(false), first = {.by_id = 1};
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (o)
+		return o;
+	o = bpf_map_lookup_elem(&overheads_by_id, &id);
+	if (o || !make)
+		return o;
+	o = overhead_storage(true);
+	if (o)
+		return o;
+	bpf_map_update_elem(&overheads_by_id, &id, &first, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&overheads_by_id, &id);
+}
+
+/* A thread that is in no call needs nothing to be kept by its number. */
+static __always_inline void overhead_rest(const struct overhead *o)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	if (o->by_id && !o->open)
+		bpf_map_delete_elem(&overheads_by_id, &id);
 }
 
 /* Slots that no key has, where they are given back. */
@@ -214,38 +255,47 @@ static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
 	       (clock << (64 - COOKIE_CLOCK) >> (64 - COOKIE_CLOCK));
 }
 
-/* The kernel may have no memory for the sum right now; as long as it never had, the sum is 0. */
 static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 {
-	__u64 *sum, before;
+	struct overhead *o;
 
 	if (!admits(row) || !ready_cost(row))
 		return 1; /* no return wanted */
 	count_seen(row);
-	sum = overhead();
-	before = sum ? *sum : 0;
-	*cookie = cookie_of(bpf_ktime_get_ns() - before, before);
+	o = overhead(true);
+	if (!o) {
+		lose_hit(row, FSC_LOSS_NO_THREAD);
+		return 1;
+	}
+	o->open++;
+	*cookie = cookie_of(bpf_ktime_get_ns() - o->ns, o->ns);
 	return 0;
 }
 
 static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 {
-	__u64 now = bpf_ktime_get_ns(), *sum = overhead(), until = sum ? *sum : 0;
+	__u64 now = bpf_ktime_get_ns();
+	struct overhead *o = overhead(false);
 	struct fsc_cost_row *cost = ready_cost(row);
 	struct timing t = {};
 
 	if (!cost)
 		return 0;
+	if (!o || !o->open) {
+		lose_hit(row, FSC_LOSS_UNMATCHED);
+		return 0;
+	}
+	o->open--;
 	/* The cost inside may be overestimated: the difference has a sign. */
 	t.inside =
-	    ((until >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
+	    ((o->ns >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
 	    COOKIE_CLOCK << COOKIE_UNIT;
 	t.slow_ns = cfg.slow_ns;
-	t.raw = ((__s64)((now - until - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
+	t.raw = ((__s64)((now - o->ns - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
 		t.inside;
 	keep_time(row, &t, cost);
-	if (sum)
-		*sum += cost->outer;
+	o->ns += cost->outer;
+	overhead_rest(o);
 	return 0;
 }
 

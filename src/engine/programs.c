@@ -184,6 +184,8 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
 	make(s->skel->maps.bystanders, s->cfg.bystanders, FSC_MOST_BYSTANDERS);
 	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
+	make(s->skel->maps.overheads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE,
+	     SPARE_THREADS);
 	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
 	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
 	make(s->skel->maps.next_slot, timed && o->by && !o->rules, 1);

@@ -218,8 +218,7 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 				 fsc_session_loss(l->session, FSC_LOSS_STACK_BUSY);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
-	rest = s->seen - s->kept;
-	rest -= lost < rest ? lost : rest;
+	rest = s->seen > s->kept + lost ? s->seen - s->kept - lost : 0;
 	while (s->lost[n].name)
 		n++;
 	if (fsc_session_pairs(l->session) && mode != FSC_MODE_TRACE)

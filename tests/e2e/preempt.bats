@@ -53,6 +53,12 @@ hammer() {
 	[[ -z ${IN_VM:-} ]] || assert_match "mode" "$(doctor_why "mixed-up stacks")" 'preempt=(full|lazy)'
 }
 
+# Booted on a processor without cmpxchg16b, where Linux 7.x has no task storage to give.
+# bats test_tags=nostorage
+@test "no task storage: calls are kept by thread number" {
+	hammer time time-self trace-ret stack-time gpu
+}
+
 @test "the trial of forked children leaves nothing in the kernel's log" {
 	need_fixture nop5forks
 	[[ $(doctor_says "fast uprobe") == true ]] || skip "no optimised uprobes here"

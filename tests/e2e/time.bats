@@ -194,6 +194,16 @@ teardown() { e2e_teardown; }
 	assert_match "stderr" "$(<err)" 'survived 3 of 3'
 }
 
+# bats test_tags=guest
+@test "a child forked inside a timed function returns from what it did not enter" {
+	local how
+	for how in $(ways | sed 's/^/--via=/') --self; do
+		fs_time "$how" "$FIXTURES/forkinside:fork_inside" -- "$FIXTURES/forkinside" 20
+		assert_eq "calls ($how)" 20 "$(latency count fork_inside)"
+		assert_eq "returns of children ($how)" 20 "$(summary unmatched_returns)"
+	done
+}
+
 @test "a running process: only what it calls meanwhile" {
 	start_runner
 	ask go 11
