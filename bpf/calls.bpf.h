@@ -227,10 +227,12 @@ static __always_inline struct fsc_frame_open *call_parent(struct fsc_thread *t)
 /* The thread is in no call any more: nothing needs to be kept by its number. */
 static __always_inline void thread_rest(const struct fsc_thread *t)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id;
 
-	if (t->by_id && !t->depth)
-		bpf_map_delete_elem(&threads_by_id, &id);
+	if (!t->by_id || t->depth)
+		return;
+	id = bpf_get_current_pid_tgid();
+	bpf_map_delete_elem(&threads_by_id, &id);
 }
 
 #endif

@@ -101,12 +101,13 @@ static __always_inline struct gpu_thread *gpu_thread_storage(bool make)
 static __always_inline struct gpu_thread *gpu_thread(bool make)
 {
 	struct gpu_thread *t = gpu_thread_storage(false);
-	__u64 id = bpf_get_current_pid_tgid();
 	__u32 zero = 0;
 	void *empty;
+	__u64 id;
 
 	if (t)
 		return t;
+	id = bpf_get_current_pid_tgid();
 	t = bpf_map_lookup_elem(&gpu_threads_by_id, &id);
 	if (t || !make)
 		return t;

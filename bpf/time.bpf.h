@@ -72,10 +72,11 @@ static __always_inline struct overhead *overhead_storage(bool make)
 static __always_inline struct overhead *overhead(bool make)
 {
 	struct overhead *o = overhead_storage(false), first = {.by_id = 1};
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id;
 
 	if (o)
 		return o;
+	id = bpf_get_current_pid_tgid();
 	o = bpf_map_lookup_elem(&overheads_by_id, &id);
 	if (o || !make)
 		return o;
@@ -89,10 +90,12 @@ static __always_inline struct overhead *overhead(bool make)
 /* A thread that is in no call needs nothing to be kept by its number. */
 static __always_inline void overhead_rest(const struct overhead *o)
 {
-	__u64 id = bpf_get_current_pid_tgid();
+	__u64 id;
 
-	if (o->by_id && !o->open)
-		bpf_map_delete_elem(&overheads_by_id, &id);
+	if (!o->by_id || o->open)
+		return;
+	id = bpf_get_current_pid_tgid();
+	bpf_map_delete_elem(&overheads_by_id, &id);
 }
 
 /* Slots that no key has, where they are given back. */
