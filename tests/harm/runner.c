@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -182,8 +183,8 @@ static void fill_registers(int state)
 	regs[16] = state ? 0x8d7 : 2; /* all arithmetic flags, none */
 }
 
-/* The memory: a pattern, and where registers point the address of the slot's second stub, for
- * calls, jumps and returns. */
+/* The memory: a pattern, and where registers point, and 16 behind, the address of the slot's second
+ * stub, for calls, jumps and returns. */
 static void fill_memory(uint64_t slot)
 {
 	static uint64_t data[HARM_DATA_SIZE / 8], stack[HARM_STACK_SIZE / 8];
@@ -195,7 +196,8 @@ static void fill_memory(uint64_t slot)
 		stack[i] = i * 0x0203050701010101ull | 1;
 	made = true;
 	for (unsigned i = 0; i < 16; i++)
-		data[(HARM_OPERAND + 256 * i) / 8] = slot + HARM_TARGET;
+		data[(HARM_OPERAND + 256 * i) / 8] = data[(HARM_OPERAND + 256 * i + 16) / 8] =
+		    slot + HARM_TARGET;
 	data[HARM_RIP_AT / 8] = slot + HARM_TARGET;
 	stack[(HARM_STACK_TOP - HARM_STACK) / 8] = slot + HARM_TARGET;
 	memcpy((void *)HARM_DATA, data, sizeof(data));
@@ -542,6 +544,18 @@ static void *shared(size_t size)
 	return p;
 }
 
+/* The heap of a program without a random place begins behind it; with one it may lie where the
+ * slots must. */
+static void place_heap(char **argv)
+{
+	int was = personality(0xffffffff);
+
+	if (was < 0 || was & ADDR_NO_RANDOMIZE)
+		return;
+	personality((unsigned long)was | ADDR_NO_RANDOMIZE);
+	execv("/proc/self/exe", argv);
+}
+
 int main(int argc, char **argv)
 {
 	cpu_set_t one;
@@ -550,6 +564,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: harm-runner LIBRARY OUT [raw LIST]\n");
 		return 2;
 	}
+	place_heap(argv);
 	CPU_ZERO(&one);
 	CPU_SET(0, &one); /* some instructions tell which it is */
 	sched_setaffinity(0, sizeof(one), &one);
