@@ -1,4 +1,5 @@
-/* How this kernel could harm those that are probed, each tried, and what funcscope does about it. */
+/* How this kernel could harm those that are probed, each tried, and what funcscope does about it.
+ */
 #ifndef FSC_ENGINE_HAZARDS_H
 #define FSC_ENGINE_HAZARDS_H
 
