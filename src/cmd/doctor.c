@@ -153,16 +153,21 @@ static void check_features(struct report *r)
 	}
 }
 
-/* "yes" means harmless: not there, or kept off. */
-static void check_hazards(struct report *r)
+/* "yes" means harmless: not there, or kept off. Returns whether none was seen to do harm; what
+ * could not be tried was not. */
+static bool check_hazards(struct report *r)
 {
+	bool harmless = true;
+
 	section(r, "harmless, each tried");
 	for (const struct fsc_hazard_row *h = fsc_hazards; h->name; h++) {
 		char detail[256];
 		int rc = h->trial(detail, sizeof(detail));
 
 		finding(r, rc == 0, h->name, detail, h->advice);
+		harmless &= rc != -EFAULT;
 	}
+	return harmless;
 }
 
 static void verdict_line(struct report *r, const char *what, const char *rung)
@@ -205,7 +210,7 @@ static bool verdict(struct report *r)
 static int examine(struct report *r, struct fsc_err *err)
 {
 	struct utsname u;
-	bool any;
+	bool any, harmless;
 
 	if (uname(&u))
 		return fsc_err_sys(err, errno, "cannot ask for the kernel's version");
@@ -214,12 +219,16 @@ static int examine(struct report *r, struct fsc_err *err)
 	check_privileges(r);
 	check_settings(r);
 	check_features(r);
-	check_hazards(r);
+	harmless = check_hazards(r);
 	any = verdict(r);
 	if (fsc_buf_failed(&r->b))
 		return fsc_err_nomem(err);
 	if (fwrite(fsc_buf_str(&r->b), 1, r->b.n, stdout) != r->b.n || fflush(stdout))
 		return fsc_err_sys(err, errno, "cannot write the output");
+	if (!harmless)
+		return fsc_err_set(err, EFAULT,
+				   "probes would harm programs on this kernel; the lines marked "
+				   "'no' below 'harmless' say how");
 	if (any)
 		return 0;
 	if (!fsc_kernel_has_cookies())

@@ -7,7 +7,8 @@
 
 struct fsc_hazard_row {
 	const char *name;
-	/* 0: harmless here, or kept off; what was found goes to detail either way. */
+	/* 0: harmless here, or kept off; -EFAULT: not; another -errno: could not be tried. What was
+	 * found goes to detail either way. */
 	int (*trial)(char *detail, size_t n);
 	const char *advice; /* where it is not */
 };
