@@ -22,7 +22,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds $(FIX_GPU)
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback $(FIX_GPU)
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -181,6 +181,12 @@ $(GPU)/gpuapp-static: $(GPU_APP) $(GPU_SRC)/libcudart.c $(GPU_USED) $(GPU)/libcu
 
 $(GPU)/gpuleak $(GPU)/gpuoom: $(GPU)/%: $(GPU_SRC)/%.c $(GPU)/libcudart.so.13 $(GPU)/libcuda.so.1 $(GPU_HDR)
 	$(CC) $(FIX_CFLAGS) -pthread -o $@ $< $(GPU)/libcudart.so.13 $(GPU_PATH) -ldl
+
+$(FIX)/libback.so: $(FIX_SRC)/libback.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fexceptions -shared -fPIC -Wl,-soname,libback.so -o $@ $<
+
+$(FIX)/throwsback: $(FIX_SRC)/throwsback.cc $(FIX)/libback.so
+	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
 
 $(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libsched.so -o $@ $<

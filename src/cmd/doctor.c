@@ -82,16 +82,19 @@ static void check_privileges(struct report *r)
 				    : "only needed for the purpose named");
 }
 
-/* "[none] integrity confidentiality": the one in brackets holds. */
 static void check_lockdown(struct report *r)
 {
-	char line[128], detail[160];
-	bool open;
+	FSC_AUTO(fsc_freep) char *modes = NULL;
+	char detail[160];
+	int rc = fsc_lockdown_read(&modes);
 
-	read_line("/sys/kernel/security/lockdown", line, sizeof(line));
-	open = !line[0] || strstr(line, "[none]");
-	snprintf(detail, sizeof(detail), "lockdown: %s", line[0] ? line : "not built in");
-	finding(r, open, "no lockdown", detail,
+	if (rc)
+		snprintf(detail, sizeof(detail), "lockdown: %s",
+			 rc == -ENOENT || rc == -ENODEV ? "not built in" : "cannot be read");
+	else
+		snprintf(detail, sizeof(detail), "lockdown: %.*s", (int)strcspn(modes, "\n"),
+			 modes);
+	finding(r, rc || strstr(modes, "[none]"), "no lockdown", detail,
 		"confidentiality mode refuses kernel probes; turn it off at boot (lockdown=none)");
 }
 

@@ -99,7 +99,8 @@ struct search {
 	size_t found, excluded, refused;
 	bool go;			 /* the file at hand is a Go program */
 	enum fsc_fragile_file unwinding; /* in the file at hand */
-	struct fsc_exits_file exits;	 /* of the file at hand */
+	bool callers_unwind;	     /* a program that is watched throws, or uses the unwinder */
+	struct fsc_exits_file exits; /* of the file at hand */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -345,6 +346,8 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 		return rc;
 	s->go = fsc_elf_has_section(e, ".gopclntab");
 	s->unwinding = fsc_fragile_file(e);
+	if (s->unwinding == FSC_FRAGILE_FILE_NOT && s->callers_unwind)
+		s->unwinding = FSC_FRAGILE_FILE_ANY;
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -366,10 +369,35 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 			    s->spec->binary[0] ? s->spec->binary : where);
 }
 
+static bool program_unwinds(const char *path)
+{
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+
+	return !fsc_elf_open(path, "", &e, NULL) && fsc_fragile_file(e) != FSC_FRAGILE_FILE_NOT;
+}
+
+/* What a C++ program throws comes through the C libraries that call it back, and a thread that is
+ * cancelled in one is unwound through all that it is in. */
+static bool watched_unwind(const struct fsc_scope *scope)
+{
+	char path[64];
+
+	if (scope->command && program_unwinds(scope->command))
+		return true;
+	for (size_t i = 0; i < scope->n_pids; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/exe", (int)scope->pids[i]);
+		if (program_unwinds(path))
+			return true;
+	}
+	return false;
+}
+
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
 	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
 
+	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
+		s->callers_unwind = watched_unwind(s->scope);
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found && !s->refused)

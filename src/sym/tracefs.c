@@ -14,8 +14,9 @@
 #include "base/cleanup.h"
 #include "sym/slurp.h"
 
-#define TRACEFS_MAGIC 0x74726163
-#define DEBUGFS_MAGIC 0x64626720
+#define TRACEFS_MAGIC	 0x74726163
+#define DEBUGFS_MAGIC	 0x64626720
+#define SECURITYFS_MAGIC 0x73636673
 
 static bool is_of_type(int fd, long magic)
 {
@@ -205,14 +206,32 @@ int fsc_tracefs_filter_functions(int tracefs, struct fsc_map *ret, struct fsc_er
 	return rc ? rc : collect_names(text, '\0', ret, err);
 }
 
-int fsc_debugfs_read(const char *path, char **ret)
+/* A file of a file system of the kernel's, by a private mount where it is not mounted. */
+static int read_mounted(const char *dir, long magic, const char *type, const char *path, char **ret)
 {
-	FSC_AUTO(fsc_closep) int fd = open_mounted("/sys/kernel/debug", DEBUGFS_MAGIC);
+	FSC_AUTO(fsc_closep) int fd = open_mounted(dir, magic);
 	size_t n;
 
 	if (fd < 0)
-		fd = open_private("debugfs");
+		fd = open_private(type);
 	return fd < 0 ? fd : fsc_slurp(fd, path, ret, &n, NULL);
+}
+
+int fsc_lockdown_read(char **ret)
+{
+	return read_mounted("/sys/kernel/security", SECURITYFS_MAGIC, "securityfs", "lockdown",
+			    ret);
+}
+
+int fsc_debugfs_read(const char *path, char **ret)
+{
+	FSC_AUTO(fsc_freep) char *lockdown = NULL;
+	int rc = fsc_lockdown_read(&lockdown);
+
+	/* A kernel that is locked down refuses, and writes a line into its log each time. */
+	if (rc ? rc != -ENOENT && rc != -ENODEV : !strstr(lockdown, "[none]"))
+		return -EPERM;
+	return read_mounted("/sys/kernel/debug", DEBUGFS_MAGIC, "debugfs", path, ret);
 }
 
 int fsc_kprobe_blacklist(struct fsc_map *ret, struct fsc_err *err)

@@ -28,6 +28,9 @@ int fsc_tracepoint_id(int tracefs, const char *category, const char *name, struc
 /* Puts every name of available_filter_functions into the set as a key "name" (value 1); -ENOENT
  * where the kernel has no ftrace, -EPERM where it is locked down. */
 int fsc_tracefs_filter_functions(int tracefs, struct fsc_map *ret, struct fsc_err *err);
+/* "[none] integrity confidentiality": the one in brackets holds. The caller frees it; -ENOENT where
+ * the kernel has no lockdown. */
+int fsc_lockdown_read(char **ret);
 /* The text of a file of debugfs, by a private mount where it is not mounted; the caller frees it. 0
  * or -errno. */
 int fsc_debugfs_read(const char *path, char **ret);

@@ -132,6 +132,20 @@ teardown() { e2e_teardown; }
 	done
 }
 
+@test "exceptions and cancelled threads of a C++ program, through functions of a C library" {
+	local words
+	"$FIXTURES/throwsback" >plain || true
+	assert_match "untraced" "$(<plain)" '^caught 5, returned 5, destroyed 3$'
+	for words in "time $FIXTURES/libback.so:back_*" "time --self $FIXTURES/libback.so:back_*" \
+		"trace --ret $FIXTURES/libback.so:back_call" "count r:$FIXTURES/libback.so:back_*"; do
+		# shellcheck disable=SC2086 # several words
+		fs $words -o books -- "$FIXTURES/throwsback"
+		assert_eq "status of $words: $(<err)" 0 "$status"
+		assert_match "$words" "$(<out)$(<err)" "exited with status 7"
+		assert_match "$words" "$(<out)" '^caught 5, returned 5, destroyed 3'
+	done
+}
+
 @test "tail calls: each function has its own time" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/tails:tail_?" -- "$FIXTURES/tails" 40 300
