@@ -38,7 +38,8 @@ bool fsc_preempt_possible(char *mode, size_t n)
 	char word[32] = "";
 
 	if (!mode_of_scheduler(word, sizeof(word)))
-		strcpy(word, uname(&u) || strstr(u.version, "PREEMPT") ? "unknown" : "none");
+		snprintf(word, sizeof(word), "%s",
+			 uname(&u) || strstr(u.version, "PREEMPT") ? "unknown" : "none");
 	if (mode)
 		snprintf(mode, n, "%s", word);
 	return strcmp(word, "none") && strcmp(word, "voluntary");
