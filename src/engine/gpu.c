@@ -170,7 +170,11 @@ static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
 		return fsc_err_sys(err, -rc,
 				   "the kernel does not take the BPF programs of gpu (-v says "
 				   "more)");
-	rc = fill_calls(s, o, err);
+	rc = fsc_preempt_check("gpu_entry", fsc_gpu_prog(s, false), err);
+	if (!rc)
+		rc = fsc_preempt_check("gpu_exit", fsc_gpu_prog(s, true), err);
+	if (!rc)
+		rc = fill_calls(s, o, err);
 	if (!rc)
 		rc = map_counts(s, err);
 	return rc ? rc : open_rings(s, err);

@@ -96,3 +96,15 @@ int fsc_preempt_private_stack(int prog_fd)
 	return -ENOTSUP;
 }
 #endif
+
+/* See refuse_private_stack() in bpf/common.bpf.h: a kernel that gives one all the same would panic
+ * once the program is preempted. */
+int fsc_preempt_check(const char *name, int prog_fd, struct fsc_err *err)
+{
+	if (prog_fd < 0 || fsc_preempt_private_stack(prog_fd) <= 0)
+		return 0;
+	return fsc_err_set(err, ENOTSUP,
+			   "this kernel gives the BPF program %s a stack that other threads "
+			   "overwrite, so nothing is attached; please report the kernel's version",
+			   name);
+}

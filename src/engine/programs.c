@@ -321,28 +321,17 @@ static int try_storage(const struct fsc_session *s, struct fsc_err *err)
 	return fsc_err_set(err, ENOMEM, "the kernel has no task storage to give");
 }
 
-/* See refuse_private_stack() in bpf/common.bpf.h: a kernel that gives one all the same would panic
- * once the program is preempted. */
-static int check_stack(const struct bpf_program *p, int fd, struct fsc_err *err)
-{
-	if (fd < 0 || fsc_preempt_private_stack(fd) <= 0)
-		return 0;
-	return fsc_err_set(err, ENOTSUP,
-			   "this kernel gives the BPF program %s a stack that other threads "
-			   "overwrite, so nothing is attached; please report the kernel's version",
-			   bpf_program__name(p));
-}
-
 static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
 {
 	const struct bpf_program *const on_user[] = {
 	    s->skel->progs.uprobe_multi_entry, s->skel->progs.uprobe_multi_exit,
 	    s->skel->progs.generic_entry, s->skel->progs.generic_exit};
-	int rc = check_stack(s->skel->progs.uprobe_session, s->user_session, err);
+	int rc = fsc_preempt_check("uprobe_session", s->user_session, err);
 
 	for (size_t i = 0; !rc && i < sizeof(on_user) / sizeof(on_user[0]); i++)
 		if (bpf_program__autoload(on_user[i]))
-			rc = check_stack(on_user[i], bpf_program__fd(on_user[i]), err);
+			rc = fsc_preempt_check(bpf_program__name(on_user[i]),
+					       bpf_program__fd(on_user[i]), err);
 	return rc;
 }
 
