@@ -127,6 +127,9 @@ static __always_inline int on_session(struct pt_regs *ctx)
 			return time_exit_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
 		return time_entry_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
 	}
+	/* Returns alone: the entry only keeps away those of processes that are not watched. */
+	if (!cfg.pairs && !is_return)
+		return !admits((__u32)bpf_get_attach_cookie(ctx));
 	c = is_return ? exit_of(ctx) : entry_of(ctx);
 	c.session = true;
 	return is_return ? on_exit(&c) : on_entry(&c);

@@ -22,7 +22,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback $(FIX_GPU)
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns $(FIX_GPU)
 FIX_x86_64 := nop5forks
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -184,6 +184,9 @@ $(GPU)/gpuleak $(GPU)/gpuoom: $(GPU)/%: $(GPU_SRC)/%.c $(GPU)/libcudart.so.13 $(
 
 $(FIX)/libback.so: $(FIX_SRC)/libback.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fexceptions -shared -fPIC -Wl,-soname,libback.so -o $@ $<
+
+$(FIX)/turns: $(FIX_SRC)/turns.c $(FIX_HDR) $(FIX)/libback.so
+	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
 
 $(FIX)/throwsback: $(FIX_SRC)/throwsback.cc $(FIX)/libback.so
 	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'

@@ -17,6 +17,7 @@
 #include "cmd/budget.h"
 #include "cmd/warn.h"
 #include "cmd/watched.h"
+#include "engine/features.h"
 #include "engine/session.h"
 #include "sink/sink.h"
 #include "source/cgroups.h"
@@ -49,6 +50,20 @@ struct run {
 
 /* ---- preparation ---- */
 
+static bool follows(const struct run *r)
+{
+	return r->plan->command ? !r->o->no_follow : r->o->follow;
+}
+
+/* Whether returns are caught in programs that nobody named: in all of them, or in those beside, as
+ * long as the kernel cannot tell them apart at the entry. */
+static bool catches_strangers(const struct run *r)
+{
+	if (!r->plan->command && !r->who.owners.n)
+		return true;
+	return follows(r) && (r->o->via != FSC_VIA_BEST || !fsc_feature_uprobe_session_quick());
+}
+
 static int resolve(struct run *r, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep)
@@ -60,6 +75,7 @@ static int resolve(struct run *r, struct fsc_err *err)
 	    .command = path,
 	    .pairs = r->plan->session.mode == FSC_MODE_TIME || r->plan->session.weigh ||
 		     r->plan->session.pairs,
+	    .strangers = catches_strangers(r),
 	    .returns = (enum fsc_returns)r->o->returns,
 	};
 
@@ -92,7 +108,7 @@ static int open_session(struct run *r, struct fsc_err *err)
 
 	so.pids = r->who.pids.data;
 	so.n_pids = r->who.pids.n;
-	so.follow = r->plan->command ? !r->o->no_follow : r->o->follow;
+	so.follow = follows(r);
 	so.follow_if_may = r->plan->command && !r->o->follow;
 	so.tids = r->who.tids.data;
 	so.n_tids = r->who.tids.n;

@@ -14,16 +14,17 @@
 bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, enum fsc_end end)
 {
 	bool session = (t->site == FSC_SITE_USER ? s->user_session : s->kernel_session) >= 0;
+	bool returns = s->pairs || t->ret;
 
 	switch (end) {
 	case FSC_END_RETURN:
-		return !t->by_insns && (s->pairs ? !session : t->ret);
+		return returns && !session && !t->by_insns;
 	case FSC_END_INSNS:
-		return t->by_insns && (s->pairs || t->ret);
+		return returns && t->by_insns;
 	case FSC_END_ENTRY:
 		return s->pairs ? !session || t->by_insns : !t->ret;
 	default:
-		return s->pairs && session && !t->by_insns;
+		return returns && session && !t->by_insns;
 	}
 }
 

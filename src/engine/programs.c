@@ -67,6 +67,19 @@ static void want(struct bpf_program *p, bool wanted)
 /* A session that is not loaded yet: its number is not known. */
 enum { SESSION_MEANT = INT_MAX };
 
+/* Whether returns are to be caught by the kernel. Of calls that are not paired a session is of use
+ * only where the link is not kept to the processes watched: it leaves the others' returns alone. */
+static bool wants_session(const struct fsc_session *s, bool by_pid)
+{
+	for (size_t i = 0; !s->pairs && !by_pid && i < fsc_targets_count(s->targets); i++) {
+		const struct fsc_target *t = fsc_targets_at(s->targets, i);
+
+		if (t->site == FSC_SITE_USER && t->ret && !t->by_insns)
+			return true;
+	}
+	return s->pairs;
+}
+
 /* What a session serves needs no program for each end, which would take a tenth of a second to
  * check. Where it turns out not to load, everything is done again without one. */
 static int choose_user(struct fsc_session *s, struct fsc_err *err)
@@ -79,8 +92,8 @@ static int choose_user(struct fsc_session *s, struct fsc_err *err)
 				   "this kernel cannot link many uprobes at once%s; leave "
 				   "--via out, or see: funcscope doctor",
 				   by_pid ? " for one process" : "");
-	if (s->pairs && s->user_multi && s->opts.via == FSC_VIA_BEST && !s->no_session &&
-	    fsc_feature_uprobe_session_quick())
+	if (wants_session(s, by_pid) && s->user_multi && s->opts.via == FSC_VIA_BEST &&
+	    !s->no_session && fsc_feature_uprobe_session_quick())
 		s->user_session = SESSION_MEANT;
 	entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
 	leave =

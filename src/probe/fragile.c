@@ -1,4 +1,4 @@
-/* Two tables of names, and a look at what a file needs. The names are those of the C library and
+/* Tables of names, and a look at what a file needs. The names are those of the C library and
  * of the unwinder; a function of the same name elsewhere is only timed by its instructions. */
 #include "probe/fragile.h"
 
@@ -180,6 +180,48 @@ static const char *const unwound[] = {
     "writev",
 };
 
+/* Functions that change to another stack, or are called for it to be changed: of the C library,
+ * which only has them, and of libcrypto, which does so for engines that ask for it. Sorted. */
+static const char *const contexts[] = {"ASYNC_pause_job", "makecontext", "setcontext",
+				       "swapcontext"};
+
+/* Functions by which programs and languages change to another stack: Boost, D, Emacs' and Ruby's
+ * coroutines, greenlet, Julia, libaco, libco, libcoro, minicoro, OCaml 5, PHP, QEMU. Sorted. */
+static const char *const switchers[] = {
+    "PyInit__greenlet",
+    "aco_resume",
+    "caml_perform",
+    "co_resume",
+    "co_switch",
+    "coro_transfer",
+    "coroutine_transfer",
+    "fiber_switchContext",
+    "ijl_switch",
+    "jl_switch",
+    "jump_fcontext",
+    "make_fcontext",
+    "mco_resume",
+    "ontop_fcontext",
+    "qemu_coroutine_switch",
+    "rb_fiber_resume",
+    "zend_fiber_switch_context",
+};
+
+/* Nothing of others runs inside their functions but for those named above. Sorted. */
+static const char *const c_library[] = {
+    "ld-linux-aarch64.so.1",
+    "ld-linux-x86-64.so.2",
+    "libc.musl-aarch64.so.1",
+    "libc.musl-x86_64.so.1",
+    "libc.so.6",
+    "libdl.so.2",
+    "libm.so.6",
+    "libmvec.so.1",
+    "libpthread.so.0",
+    "libresolv.so.2",
+    "librt.so.1",
+};
+
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
 static int compare_names(const void *a, const void *b)
@@ -248,6 +290,37 @@ static bool needs(const char *const *needed, const char *library)
 	return false;
 }
 
+static bool switches_in_program(const char *name, bool defined)
+{
+	(void)defined;
+	return is_among(name, contexts, LENGTH(contexts)) ||
+	       is_among(name, switchers, LENGTH(switchers));
+}
+
+static bool switches_in_library(const char *name, bool defined)
+{
+	return is_among(name, switchers, LENGTH(switchers)) ||
+	       (!defined && is_among(name, contexts, LENGTH(contexts)));
+}
+
+bool fsc_fragile_switches(struct fsc_elf *e)
+{
+	const char *soname = fsc_elf_soname(e);
+
+	if (soname && !strncmp(soname, "libcrypto.so", 12))
+		return false;
+	return fsc_elf_mentions(e, soname ? switches_in_library : switches_in_program);
+}
+
+bool fsc_fragile_shared(struct fsc_elf *e)
+{
+	const char *soname = fsc_elf_soname(e);
+
+	if (soname && is_among(soname, c_library, LENGTH(c_library)))
+		return false;
+	return !fsc_elf_is_program(e);
+}
+
 enum fsc_fragile_file fsc_fragile_file(struct fsc_elf *e)
 {
 	const char *const *needed = fsc_elf_needed(e);
@@ -267,5 +340,7 @@ enum fsc_fragile_file fsc_fragile_file(struct fsc_elf *e)
 		if (!strcmp(syms[i].name, "_Unwind_RaiseException"))
 			found = FSC_FRAGILE_FILE_ANY;
 	}
+	if (found == FSC_FRAGILE_FILE_NOT && fsc_fragile_switches(e))
+		found = FSC_FRAGILE_FILE_ANY;
 	return found;
 }

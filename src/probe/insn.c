@@ -247,6 +247,27 @@ static enum fsc_insn_flow insn_flow(const ZydisDecodedInstruction *z, struct fsc
 	}
 }
 
+/* Where it may go besides. */
+static int64_t insn_also(const ZydisDecodedInstruction *z)
+{
+	bool call = z->mnemonic == ZYDIS_MNEMONIC_CALL && z->opcode == 0xe8;
+
+	return call || z->meta.category == ZYDIS_CATEGORY_COND_BR
+		   ? z->length + z->raw.imm[0].value.s
+		   : 0;
+}
+
+/* Calls and jumps by an address in memory, RIP-relative. */
+static int64_t insn_slot(const ZydisDecodedInstruction *z)
+{
+	bool by_rip = !z->raw.modrm.mod && z->raw.modrm.rm == 5;
+
+	if ((z->mnemonic != ZYDIS_MNEMONIC_CALL && z->mnemonic != ZYDIS_MNEMONIC_JMP) ||
+	    z->opcode != 0xff || !by_rip)
+		return 0;
+	return z->length + z->raw.disp.value;
+}
+
 static const char *encoding_name(const ZydisDecodedInstruction *z)
 {
 	switch (z->encoding) {
@@ -272,6 +293,8 @@ struct fsc_insn fsc_insn_decode(const uint8_t *code, size_t n)
 	in.opcode = z.opcode;
 	in.verdict = insn_verdict(&z);
 	in.flow = insn_flow(&z, &in);
+	in.also = insn_also(&z);
+	in.slot = insn_slot(&z);
 	in.nop = is_nop(&z);
 	in.nop5 = is_nop5(&z);
 	in.emulated = is_emulated(&z);

@@ -43,6 +43,8 @@ struct fsc_insn {
 	bool locked;   /* has the prefix `lock` */
 	bool endbr;    /* endbr64 */
 	int64_t to;    /* FSC_FLOW_JUMP: counted from the instruction's first byte */
+	int64_t also;  /* the same of a conditional jump and of a direct call; 0 for none */
+	int64_t slot;  /* where a call or jump reads its address, by RIP, likewise; 0 for none */
 	int by, sum;   /* the register it jumps by, and the one it adds another to; -1 for none */
 	const char *name;     /* the mnemonic; never NULL, "" where not known */
 	const char *encoding; /* "VEX" or "EVEX", NULL for others */

@@ -12,6 +12,7 @@
 #include "base/cleanup.h"
 #include "probe/exits.h"
 #include "probe/files.h"
+#include "probe/foreign.h"
 #include "probe/fragile.h"
 #include "probe/insn.h"
 #include "probe/match.h"
@@ -99,7 +100,8 @@ struct search {
 	size_t found, excluded, refused;
 	bool go;			 /* the file at hand is a Go program */
 	enum fsc_fragile_file unwinding; /* in the file at hand */
-	bool callers_unwind;	     /* a program that is watched throws, or uses the unwinder */
+	bool strangers;	     /* who calls its functions is not known, and may have them call back */
+	bool callers_unwind; /* a program that is watched throws, or uses the unwinder */
 	struct fsc_exits_file exits; /* of the file at hand */
 };
 
@@ -166,7 +168,8 @@ static bool wants_insns(const struct search *s, const struct fsc_sym *sym,
 	if (s->scope->returns != FSC_RETURNS_BEST)
 		return false;
 	return fragile == FSC_FRAGILE_UNWOUND ||
-	       (s->unwinding != FSC_FRAGILE_FILE_NOT && !hands_over(s, sym, t));
+	       (s->unwinding != FSC_FRAGILE_FILE_NOT && !hands_over(s, sym, t)) ||
+	       (s->strangers && fsc_foreign_may_run(s->exits.elf, sym));
 }
 
 /* Decides how the function's return is caught. A text: why it cannot be. */
@@ -336,6 +339,14 @@ static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, str
 	return rc;
 }
 
+/* How what is thrown may come through the file's functions, by its own code or by its callers'. */
+static enum fsc_fragile_file unwinding_in(const struct search *s, struct fsc_elf *e)
+{
+	enum fsc_fragile_file own = fsc_fragile_file(e);
+
+	return own == FSC_FRAGILE_FILE_NOT && s->callers_unwind ? FSC_FRAGILE_FILE_ANY : own;
+}
+
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -345,9 +356,8 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	if (rc)
 		return rc;
 	s->go = fsc_elf_has_section(e, ".gopclntab");
-	s->unwinding = fsc_fragile_file(e);
-	if (s->unwinding == FSC_FRAGILE_FILE_NOT && s->callers_unwind)
-		s->unwinding = FSC_FRAGILE_FILE_ANY;
+	s->unwinding = unwinding_in(s, e);
+	s->strangers = s->scope->strangers && fsc_fragile_shared(e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -369,27 +379,40 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 			    s->spec->binary[0] ? s->spec->binary : where);
 }
 
-static bool program_unwinds(const char *path)
+/* The first of the files is the program; of it alone it matters whether it throws: a library with
+ * C++ in it rarely lets an exception out. */
+static bool any_unwinds(const struct fsc_vec *files)
 {
-	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+	for (size_t i = 0; i < files->n; i++) {
+		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, files, i);
+		FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 
-	return !fsc_elf_open(path, "", &e, NULL) && fsc_fragile_file(e) != FSC_FRAGILE_FILE_NOT;
-}
-
-/* What a C++ program throws comes through the C libraries that call it back, and a thread that is
- * cancelled in one is unwound through all that it is in. */
-static bool watched_unwind(const struct fsc_scope *scope)
-{
-	char path[64];
-
-	if (scope->command && program_unwinds(scope->command))
-		return true;
-	for (size_t i = 0; i < scope->n_pids; i++) {
-		snprintf(path, sizeof(path), "/proc/%d/exe", (int)scope->pids[i]);
-		if (program_unwinds(path))
+		if (fsc_elf_open(f->path, f->root, &e, NULL))
+			continue;
+		if (i ? fsc_fragile_switches(e) : fsc_fragile_file(e) != FSC_FRAGILE_FILE_NOT)
 			return true;
 	}
 	return false;
+}
+
+/* What a C++ program throws comes through the C libraries that call it back, a thread that is
+ * cancelled in one is unwound through all that it is in, and coroutines change places in them. */
+static bool watched_unwind(const struct fsc_scope *scope)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	bool found = false;
+
+	if (scope->command) {
+		fsc_libs_needed(scope->command, &files, NULL);
+		found = any_unwinds(&files);
+		fsc_libs_release(&files);
+	}
+	for (size_t i = 0; !found && i < scope->n_pids; i++) {
+		fsc_libs_mapped(scope->pids[i], &files, NULL);
+		found = any_unwinds(&files);
+		fsc_libs_release(&files);
+	}
+	return found;
 }
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
@@ -435,7 +458,8 @@ static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exit
 	if (rc)
 		return rc;
 	s.go = fsc_elf_has_section(e, ".gopclntab");
-	s.unwinding = fsc_fragile_file(e);
+	s.unwinding = unwinding_in(&s, e);
+	s.strangers = scope->strangers && fsc_fragile_shared(e);
 	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;

@@ -71,6 +71,7 @@ int fsc_elf_open(const char *path, const char *root, struct fsc_elf **ret, struc
 	e->blobs = FSC_VEC_INIT(char *);
 	e->syms = FSC_VEC_INIT(struct fsc_sym);
 	e->usdts = FSC_VEC_INIT(struct fsc_usdt);
+	e->imports = FSC_VEC_INIT(struct fsc_import);
 	e->root = strdup(root);
 	if (!e->root)
 		return fsc_err_nomem(err);
@@ -97,6 +98,7 @@ void fsc_elf_free(struct fsc_elf *e)
 	fsc_vec_release(&e->loads);
 	fsc_vec_release(&e->syms);
 	fsc_vec_release(&e->usdts);
+	fsc_vec_release(&e->imports);
 	free(e->needed);
 	free(e->ph);
 	free(e->root);
@@ -202,7 +204,7 @@ static uint64_t dynamic_value(const Elf64_Dyn *dyn, size_t n, Elf64_Sxword tag)
 	return 0;
 }
 
-/* Fills needed and runpath from the entries; strings has size bytes and ends in a zero byte. */
+/* Fills in what the entries name; strings has size bytes and ends in a zero byte. */
 static void take_names(struct fsc_elf *e, const Elf64_Dyn *dyn, size_t n, const char *strings,
 		       size_t size)
 {
@@ -220,6 +222,8 @@ static void take_names(struct fsc_elf *e, const Elf64_Dyn *dyn, size_t n, const 
 		/* RPATH counts only where there is no RUNPATH. */
 		if (dyn[i].d_tag == DT_RUNPATH || (dyn[i].d_tag == DT_RPATH && !e->runpath))
 			e->runpath = strings + at;
+		if (dyn[i].d_tag == DT_SONAME)
+			e->soname = strings + at;
 	}
 }
 
@@ -235,6 +239,7 @@ static void read_needed(struct fsc_elf *e)
 		return;
 	e->dynamic_read = true;
 	n = read_dynamic(e, &dyn);
+	e->pie = dynamic_value(dyn, n, DT_FLAGS_1) & DF_1_PIE;
 	size = dynamic_value(dyn, n, DT_STRSZ);
 	if (!n || !fsc_elf_offset(e, dynamic_value(dyn, n, DT_STRTAB), false, &offset))
 		return;
@@ -260,6 +265,23 @@ const char *fsc_elf_runpath(struct fsc_elf *e)
 {
 	read_needed(e);
 	return e->runpath;
+}
+
+const char *fsc_elf_soname(struct fsc_elf *e)
+{
+	read_needed(e);
+	return e->soname;
+}
+
+bool fsc_elf_is_program(struct fsc_elf *e)
+{
+	read_needed(e);
+	if (e->main.eh.e_type == ET_EXEC || e->pie)
+		return true;
+	for (size_t i = 0; i < e->n_ph; i++)
+		if (e->ph[i].p_type == PT_INTERP)
+			return true;
+	return false;
 }
 
 bool fsc_elf_has_section(const struct fsc_elf *e, const char *name)

@@ -28,6 +28,13 @@ struct fsc_usdt {
 	uint64_t sem_offset; /* file offset of the semaphore, 0 where there is none */
 };
 
+/* A word that the loader fills with the address of a function. */
+struct fsc_import {
+	uint64_t slot;		    /* its virtual address */
+	const char *name, *version; /* "" where there is none; owned by the fsc_elf */
+	uint64_t addr;		    /* in this file; 0: another one has it, or it is chosen later */
+};
+
 /* Opens path. root is the root directory of the process the file belongs to ("/proc/PID/root"), ""
  * for our own: separate debug files are looked for there first. Refuses, in one sentence each, what
  * is not a regular file (a FIFO must not block), not ELF, 32-bit, of another machine, or not a
@@ -59,6 +66,13 @@ int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **r
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there
  * is one; 0: there is none; negative: the tables cannot be read. */
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);
+/* Whether the file names a function or variable for which wanted() is true, in .dynsym or .symtab;
+ * defined: the file has it itself, else another file is to have it. False also where the tables
+ * cannot be read. */
+bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined));
+/* What the loader puts into the word at a virtual address, owned by e; NULL where that is no
+ * function's address, or the tables cannot be read. */
+const struct fsc_import *fsc_elf_import_at(struct fsc_elf *e, uint64_t slot);
 /* Whether the file has a section of that name with bytes in it. */
 bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
 /* The build id that the linker gave the file (NT_GNU_BUILD_ID); its length, 0 where there is none
@@ -78,5 +92,9 @@ int fsc_elf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **
  * NULL-ended arrays owned by e; NULL where memory is out. */
 const char *const *fsc_elf_needed(struct fsc_elf *e);
 const char *fsc_elf_runpath(struct fsc_elf *e);
+/* DT_SONAME, NULL where there is none. */
+const char *fsc_elf_soname(struct fsc_elf *e);
+/* Whether the file can be run: a program, or a library that is one, too, as the C library is. */
+bool fsc_elf_is_program(struct fsc_elf *e);
 
 #endif

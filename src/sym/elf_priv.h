@@ -46,13 +46,15 @@ struct fsc_elf {
 	struct fsc_vec loads; /* Elf64_Phdr: the PT_LOADs among them */
 	struct fsc_image debug;
 	bool debug_tried, has_debug;
-	struct fsc_vec blobs; /* char *: what names point into */
-	struct fsc_vec syms;  /* struct fsc_sym */
-	struct fsc_vec usdts; /* struct fsc_usdt */
-	bool syms_read, usdts_read, dynamic_read;
+	struct fsc_vec blobs;	/* char *: what names point into */
+	struct fsc_vec syms;	/* struct fsc_sym */
+	struct fsc_vec usdts;	/* struct fsc_usdt */
+	struct fsc_vec imports; /* struct fsc_import, by their slots */
+	bool syms_read, usdts_read, dynamic_read, imports_read;
 	bool dynamic_failed; /* memory was out */
 	const char **needed; /* names point into a blob */
-	const char *runpath;
+	const char *runpath, *soname;
+	bool pie; /* marked as a program */
 };
 
 /* One ELF note, as found. */

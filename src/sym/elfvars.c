@@ -1,18 +1,14 @@
-/* The variables of an ELF file, by name. */
+/* The variables of an ELF file by name, and what it names at all. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "sym/elf_priv.h"
 
-static bool is_variable(const Elf64_Sym *s)
-{
-	return ELF64_ST_TYPE(s->st_info) == STT_OBJECT && s->st_shndx != SHN_UNDEF;
-}
-
-/* Looks in the table of one type, if the file has it. The copies end in a zero byte, so that every
- * name ends. */
-static int find_in(const struct fsc_image *im, uint32_t type, const char *name, uint64_t *ret,
+/* Goes through the table of one type, if the file has it, until fn returns other than 0, whose
+ * value is returned. The copies end in a zero byte, so that every name ends. */
+static int each_in(const struct fsc_image *im, uint32_t type,
+		   int (*fn)(const Elf64_Sym *s, const char *name, void *arg), void *arg,
 		   struct fsc_err *err)
 {
 	const Elf64_Shdr *sh = fsc_image_section_of_type(im, type), *strings;
@@ -28,23 +24,58 @@ static int find_in(const struct fsc_image *im, uint32_t type, const char *name, 
 	rc = fsc_image_copy(im, sh->sh_offset, sh->sh_size, &table, err);
 	if (!rc)
 		rc = fsc_image_copy(im, strings->sh_offset, strings->sh_size, &names, err);
-	if (rc)
-		return rc;
-	for (size_t i = 1; i < sh->sh_size / sizeof(Elf64_Sym); i++) {
+	for (size_t i = 1; !rc && i < sh->sh_size / sizeof(Elf64_Sym); i++) {
 		const Elf64_Sym *s = &((const Elf64_Sym *)table)[i];
 
-		if (!is_variable(s) || s->st_name >= strings->sh_size ||
-		    strcmp(names + s->st_name, name) != 0)
-			continue;
-		*ret = s->st_value;
-		return 1;
+		if (s->st_name < strings->sh_size)
+			rc = fn(s, names + s->st_name, arg);
 	}
-	return 0;
+	return rc;
+}
+
+struct variable {
+	const char *name;
+	uint64_t addr;
+};
+
+static int is_variable(const Elf64_Sym *s, const char *name, void *arg)
+{
+	struct variable *v = arg;
+
+	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_shndx == SHN_UNDEF ||
+	    strcmp(name, v->name) != 0)
+		return 0;
+	v->addr = s->st_value;
+	return 1;
 }
 
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err)
 {
-	int rc = find_in(&e->main, SHT_DYNSYM, name, ret, err);
+	struct variable v = {.name = name};
+	int rc = each_in(&e->main, SHT_DYNSYM, is_variable, &v, err);
 
-	return rc ? rc : find_in(&e->main, SHT_SYMTAB, name, ret, err);
+	if (!rc)
+		rc = each_in(&e->main, SHT_SYMTAB, is_variable, &v, err);
+	if (rc > 0)
+		*ret = v.addr;
+	return rc;
+}
+
+struct mention {
+	bool (*wanted)(const char *name, bool defined);
+};
+
+static int is_mentioned(const Elf64_Sym *s, const char *name, void *arg)
+{
+	const struct mention *m = arg;
+
+	return m->wanted(name, s->st_shndx != SHN_UNDEF);
+}
+
+bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined))
+{
+	struct mention m = {wanted};
+
+	return each_in(&e->main, SHT_DYNSYM, is_mentioned, &m, NULL) > 0 ||
+	       each_in(&e->main, SHT_SYMTAB, is_mentioned, &m, NULL) > 0;
 }

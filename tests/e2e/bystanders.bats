@@ -82,3 +82,42 @@ bystanders() {
 	assert_eq seen 300 "$(summary seen)"
 	refute_match summary "$(last_line)" bystanders
 }
+
+# go_on WHAT: programs that throw through a library's function, and that change stacks inside it, do as if nobody watched.
+go_on() {
+	local got status
+	for program in throwsback turns; do
+		status=0
+		got=$("$FIXTURES/$program" 2>&1) || status=$?
+		assert_eq "$program beside $1: status, $got" 7 "$status"
+	done
+}
+
+# bats test_tags=guest
+@test "returns are caught of those who are watched: programs beside throw, and change stacks, as ever" {
+	local command words=() via commands=("time" "count r:" "trace --ret") ways=best
+	# In a guest the best is what the host calls multi or single.
+	if [[ -z ${IN_VM:-} ]]; then
+		commands+=("time --self" "trace r:" "stack --weight time" "stack r:")
+		[[ $(doctor_says uprobe.multi) != true ]] || ways="best multi single"
+	fi
+	for via in $ways; do
+		for command in "${commands[@]}"; do
+			read -ra words <<<"${command%r:}"
+			arm_as "${words[@]}" --via "$via" "${command#"${command%r:}"}$FIXTURES/libback.so:back_*" -- \
+				sh -c "read -r word <$TMP/hold"
+			go_on "$command --via $via"
+			finish
+		done
+	done
+}
+
+@test "everybody is watched: all of them throw, and change stacks, as ever" {
+	local command words=()
+	for command in "time" "count r:" "trace --ret"; do
+		read -ra words <<<"${command%r:}"
+		arm_as "${words[@]}" "${command#"${command%r:}"}$FIXTURES/libback.so:back_*"
+		go_on "$command"
+		finish
+	done
+}

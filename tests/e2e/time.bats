@@ -146,6 +146,20 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
+@test "coroutines go on where they were: in their own functions and in a library's" {
+	local words via
+	for via in $(ways); do
+		for words in "time --via $via $FIXTURES/turns:turn" "time --via $via --self $FIXTURES/libback.so:back_call" \
+			"count --via $via r:$FIXTURES/turns:turn" "trace --via $via --ret $FIXTURES/libback.so:back_call"; do
+			# shellcheck disable=SC2086 # several words
+			fs $words -o books -- "$FIXTURES/turns"
+			assert_match "$words: $(<err)" "$(<out)$(<err)" "exited with status 7"
+			assert_match "$words" "$(<out)" '^turned 30'
+		done
+	done
+}
+
 @test "tail calls: each function has its own time" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/tails:tail_?" -- "$FIXTURES/tails" 40 300

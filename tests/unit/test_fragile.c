@@ -10,6 +10,7 @@
 #include "probe/fragile.h"
 #include "base/vec.h"
 #include "sym/libs.h"
+#include "sym_fixtures.h"
 
 static void names_that_are_never_entered_by_a_call(void **state)
 {
@@ -64,20 +65,26 @@ static void other_names(void **state)
 		assert_int_equal(fsc_fragile_function(names[i]), FSC_FRAGILE_NOT);
 }
 
-static enum fsc_fragile_file kind_of_library(const char *name)
+/* A file of the machine or, with a '/', of the fixtures. */
+static struct fsc_elf *open_elf(const char *name)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	struct fsc_libs_scope scope = {0};
-	enum fsc_fragile_file kind;
 	struct fsc_elf *e = NULL;
 
-	if (fsc_libs_find(name, &scope, &files, NULL))
+	if (fsc_libs_find(name, &(struct fsc_libs_scope){0}, &files, NULL))
 		skip();
 	assert_int_equal(fsc_elf_open(FSC_AT(struct fsc_libs_file, &files, 0)->path, "", &e, NULL),
 			 0);
-	kind = fsc_fragile_file(e);
-	fsc_elf_freep(&e);
 	fsc_libs_release(&files);
+	return e;
+}
+
+static enum fsc_fragile_file kind_of_library(const char *name)
+{
+	struct fsc_elf *e = open_elf(name);
+	enum fsc_fragile_file kind = fsc_fragile_file(e);
+
+	fsc_elf_free(e);
 	return kind;
 }
 
@@ -96,6 +103,47 @@ static void cxx_library(void **state)
 	assert_int_equal(kind_of_library("stdc++"), FSC_FRAGILE_FILE_ANY);
 }
 
+static bool switches(const char *name)
+{
+	struct fsc_elf *e = open_elf(name);
+	bool yes = fsc_fragile_switches(e);
+
+	fsc_elf_free(e);
+	return yes;
+}
+
+static bool shared(const char *name)
+{
+	struct fsc_elf *e = open_elf(name);
+	bool yes = fsc_fragile_shared(e);
+
+	fsc_elf_free(e);
+	return yes;
+}
+
+static void coroutines(void **state)
+{
+	(void)state;
+	assert_true(switches(fixture("coroutine")));
+	assert_true(switches(fixture("coroutine-static")));
+	assert_false(switches(fixture("prog-static")));
+	assert_false(switches(fixture("libforeign.so")));
+	assert_false(switches("c"));
+	assert_false(switches("crypto"));
+}
+
+static void libraries_of_callbacks(void **state)
+{
+	(void)state;
+	assert_true(shared(fixture("libforeign.so")));
+	assert_true(shared(fixture("libforeign-noplt.so")));
+	assert_false(shared(fixture("prog-pie")));
+	assert_false(shared(fixture("prog-nopie")));
+	assert_false(shared(fixture("prog-static")));
+	assert_false(shared("c"));
+	assert_false(shared("m"));
+}
+
 static void unwinder(void **state)
 {
 	(void)state;
@@ -111,6 +159,8 @@ int main(void)
 	    cmocka_unit_test(c_library),
 	    cmocka_unit_test(cxx_library),
 	    cmocka_unit_test(unwinder),
+	    cmocka_unit_test(coroutines),
+	    cmocka_unit_test(libraries_of_callbacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

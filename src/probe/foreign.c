@@ -1,0 +1,129 @@
+/* Following the code of a function wherever it goes inside the file, through jumps and calls, until
+ * something leaves the file that is not known to be harmless, or all is seen. */
+#include "probe/foreign.h"
+
+#ifdef __x86_64__
+
+#include <string.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "probe/fragile.h"
+#include "probe/insn.h"
+
+enum {
+	MOST = 4000, /* instructions that are looked at */
+	CHUNK = 4096,
+	LONGEST = 15, /* of an instruction */
+};
+
+struct walk {
+	struct fsc_elf *elf;
+	struct fsc_vec todo; /* uint64_t: addresses that are reached */
+	struct fsc_map seen; /* those that were looked at */
+	size_t left;
+	uint64_t chunk; /* where in the file the bytes below come from */
+	size_t n;
+	uint8_t code[CHUNK];
+};
+
+static struct fsc_insn decode(struct walk *w, uint64_t addr)
+{
+	struct fsc_insn none = {0};
+	uint64_t offset;
+
+	if (!fsc_elf_offset(w->elf, addr, true, &offset))
+		return none;
+	if (offset < w->chunk || offset + LONGEST > w->chunk + w->n) {
+		w->chunk = offset;
+		w->n = fsc_elf_read(w->elf, offset, w->code, CHUNK);
+	}
+	if (offset - w->chunk >= w->n)
+		return none;
+	return fsc_insn_decode(w->code + (offset - w->chunk), w->n - (offset - w->chunk));
+}
+
+static bool reach(struct walk *w, uint64_t addr)
+{
+	uint64_t *place = fsc_vec_push(&w->todo);
+
+	if (place)
+		*place = addr;
+	return place != NULL;
+}
+
+/* What the loader puts into that word: the C library's functions are known by their names. */
+static bool known_import(struct walk *w, uint64_t slot)
+{
+	const struct fsc_import *x = fsc_elf_import_at(w->elf, slot);
+
+	if (x && x->addr)
+		return reach(w, x->addr);
+	return x && !strncmp(x->version, "GLIBC_", 6) &&
+	       fsc_fragile_function(x->name) == FSC_FRAGILE_NOT;
+}
+
+/* Looks at one instruction. False: who knows what runs behind it. *onward: the next one may. */
+static bool look(struct walk *w, uint64_t addr, const struct fsc_insn *in, bool *onward)
+{
+	*onward = in->flow == FSC_FLOW_ON || in->flow == FSC_FLOW_CALL;
+	if (!in->length || (in->also && !reach(w, addr + (uint64_t)in->also)))
+		return false;
+	switch (in->flow) {
+	case FSC_FLOW_CALL:
+		return in->also || (in->slot && known_import(w, addr + (uint64_t)in->slot));
+	case FSC_FLOW_JUMP:
+		return reach(w, addr + (uint64_t)in->to);
+	case FSC_FLOW_INDIRECT:
+		return in->slot && known_import(w, addr + (uint64_t)in->slot);
+	case FSC_FLOW_SWITCH:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* One straight line of code, to its end or to what was seen. */
+static bool follow(struct walk *w, uint64_t addr)
+{
+	bool onward = true, fresh;
+
+	while (onward) {
+		struct fsc_insn in;
+
+		if (!fsc_map_put(&w->seen, &addr, sizeof(addr), &fresh))
+			return false;
+		if (!fresh)
+			return true;
+		if (!w->left--)
+			return false;
+		in = decode(w, addr);
+		if (!look(w, addr, &in, &onward))
+			return false;
+		addr += in.length;
+	}
+	return true;
+}
+
+bool fsc_foreign_may_run(struct fsc_elf *e, const struct fsc_sym *sym)
+{
+	struct walk w = {.elf = e, .todo = FSC_VEC_INIT(uint64_t), .left = MOST};
+	bool harmless = reach(&w, sym->addr);
+
+	while (harmless && w.todo.n)
+		harmless = follow(&w, *FSC_AT(uint64_t, &w.todo, --w.todo.n));
+	fsc_vec_release(&w.todo);
+	fsc_map_release(&w.seen);
+	return !harmless;
+}
+
+#else
+
+bool fsc_foreign_may_run(struct fsc_elf *e, const struct fsc_sym *sym)
+{
+	(void)e;
+	(void)sym;
+	return true;
+}
+
+#endif
