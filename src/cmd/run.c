@@ -45,14 +45,20 @@ struct run {
 	double max_overhead; /* percent; 0: none */
 	struct fsc_budget *budget;
 	uint64_t start_ns;
+	bool follow;	  /* children, too */
 	bool interrupted; /* a signal ended it */
 };
 
 /* ---- preparation ---- */
 
-static bool follows(const struct run *r)
+/* A command that has no children needs no probes in other processes. Where the kernel could keep
+ * many of them to one process only singly, they rather go to all. */
+static bool follows(const struct run *r, const char *command)
 {
-	return r->plan->command ? !r->o->no_follow : r->o->follow;
+	if (!command || r->o->follow || r->o->no_follow)
+		return command ? !r->o->no_follow : r->o->follow;
+	return (fsc_feature_uprobe_multi_quick(false) && !fsc_feature_uprobe_multi_quick(true)) ||
+	       fsc_libs_may_fork(command);
 }
 
 /* Whether returns are caught in programs that nobody named: in all of them, or in those beside, as
@@ -61,7 +67,7 @@ static bool catches_strangers(const struct run *r)
 {
 	if (!r->plan->command && !r->who.owners.n)
 		return true;
-	return follows(r) && (r->o->via != FSC_VIA_BEST || !fsc_feature_uprobe_session_quick());
+	return r->follow && (r->o->via != FSC_VIA_BEST || !fsc_feature_uprobe_session_quick());
 }
 
 static int resolve(struct run *r, struct fsc_err *err)
@@ -69,7 +75,10 @@ static int resolve(struct run *r, struct fsc_err *err)
 	FSC_AUTO(fsc_freep)
 	char *path = r->plan->command ? fsc_libs_which(r->plan->command[0]) : NULL;
 
-	struct fsc_scope scope = {
+	struct fsc_scope scope;
+
+	r->follow = follows(r, path);
+	scope = (struct fsc_scope){
 	    .pids = r->who.owners.data,
 	    .n_pids = r->who.owners.n,
 	    .command = path,
@@ -108,7 +117,7 @@ static int open_session(struct run *r, struct fsc_err *err)
 
 	so.pids = r->who.pids.data;
 	so.n_pids = r->who.pids.n;
-	so.follow = follows(r);
+	so.follow = r->follow;
 	so.follow_if_may = r->plan->command && !r->o->follow;
 	so.tids = r->who.tids.data;
 	so.n_tids = r->who.tids.n;

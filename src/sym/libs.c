@@ -373,7 +373,7 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 	return rc;
 }
 
-static bool has_base(const struct fsc_vec *files, const char *name)
+bool fsc_libs_has_base(const struct fsc_vec *files, const char *name)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		const char *path = FSC_AT(struct fsc_libs_file, files, i)->name;
@@ -400,7 +400,7 @@ int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *er
 		if (fsc_elf_open(file->path, file->root, &e, NULL))
 			continue;
 		for (needed = fsc_elf_needed(e); needed && *needed; needed++)
-			if (!has_base(ret, *needed) &&
+			if (!fsc_libs_has_base(ret, *needed) &&
 			    fsc_libs_find(*needed, &scope, ret, NULL) == -ENOMEM)
 				return fsc_err_nomem(err);
 	}

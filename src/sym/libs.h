@@ -2,6 +2,7 @@
 #ifndef FSC_SYM_LIBS_H
 #define FSC_SYM_LIBS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -38,6 +39,10 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 int fsc_libs_mapped(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
 /* The program and all libraries that it will load when it starts, as far as they can be found. */
 int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *err);
+/* Whether the program may fork or become another one, as far as the functions that it and its
+ * libraries name can tell; true where they cannot: a script, a static program, a library that is
+ * not found or code that is loaded later. Not foreseen: system calls without the C library. */
+bool fsc_libs_may_fork(const char *program);
 void fsc_libs_release(struct fsc_vec *files);
 /* The full path of a command as execvp would find it. Caller frees. NULL if there is none (errno
  * ENOENT) or memory is out (ENOMEM). */

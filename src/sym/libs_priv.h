@@ -25,6 +25,8 @@ struct fsc_file_id {
 	ino_t ino;
 };
 
+/* Whether a file of that base name is among them (struct fsc_libs_file). */
+bool fsc_libs_has_base(const struct fsc_vec *files, const char *name);
 /* Whether a person who says `what` can mean the file of that base name. */
 bool fsc_libname_match(const char *base, const char *what);
 /* Whether this base name is what the search is for; if not, it is offered as a near miss. */

@@ -51,6 +51,20 @@ bystanders() {
 	assert_eq "hits" 0 "$(bystanders hits)"
 }
 
+@test "a command that cannot fork: the process beside has no probe at all" {
+	local code
+	start_runner
+	need_check "uprobe.multi -p"
+	code=$(memory_at "$RUNNER" "$ADDRESS")
+	arm_as count -f json "$FIXTURES/runner:work" -- cat "$TMP/hold"
+	assert_eq "code of the process beside" "$code" "$(memory_at "$RUNNER" "$ADDRESS")"
+	finish
+	arm_as count -f json --follow "$FIXTURES/runner:work" -- cat "$TMP/hold"
+	ask go 300
+	finish
+	assert_eq "hits" 300 "$(bystanders hits)"
+}
+
 @test "--comm: who has another name pays, in time, stack and trace, too" {
 	local command
 	start_runner

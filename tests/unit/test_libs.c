@@ -264,6 +264,27 @@ static void which(void **state)
 	assert_null(fsc_libs_which("/etc/passwd"));
 }
 
+static void what_may_fork(void **state)
+{
+	(void)state;
+	assert_false(fsc_libs_may_fork(fixture("prog-pie")));
+	assert_false(fsc_libs_may_fork(fixture("prog-nopie")));
+	assert_true(fsc_libs_may_fork(fixture("forker")));
+	assert_true(fsc_libs_may_fork(fixture("behind"))); /* a library of its does */
+}
+
+static void what_may_fork_for_all_we_know(void **state)
+{
+	(void)state;
+	assert_true(fsc_libs_may_fork(fixture("prog-static")));
+	assert_true(fsc_libs_may_fork(fixture("behind-lost"))); /* a library that is not found */
+	assert_true(fsc_libs_may_fork(fixture("script")));
+	assert_true(fsc_libs_may_fork(fixture("not-there")));
+	assert_int_equal(setenv("LD_PRELOAD", "libwhatever.so", 1), 0);
+	assert_true(fsc_libs_may_fork(fixture("prog-pie")));
+	unsetenv("LD_PRELOAD");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -276,6 +297,8 @@ int main(void)
 	    cmocka_unit_test(the_system),
 	    cmocka_unit_test(what_is_missing_is_said),
 	    cmocka_unit_test(which),
+	    cmocka_unit_test(what_may_fork),
+	    cmocka_unit_test(what_may_fork_for_all_we_know),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
