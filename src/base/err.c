@@ -72,7 +72,9 @@ const char *fsc_err_text(int code)
 {
 	enum { ENOTSUPP = 524 }; /* leaks out of the kernel, unknown to libc */
 
-	return code == ENOTSUPP ? "not supported by the kernel" : strerror(code);
+	return code == ENOTSUPP ? "not supported by the kernel"
+	       : code == EMFILE ? "too many open files; raise the limit on them (ulimit -n)"
+				: strerror(code);
 }
 
 int fsc_err_nomem(struct fsc_err *err)

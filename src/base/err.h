@@ -23,7 +23,7 @@ int fsc_err_sys(struct fsc_err *err, int code, const char *fmt, ...)
 int fsc_err_usage(struct fsc_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Adds what to try to an error that is already set; returns its -code. */
 int fsc_err_hint(struct fsc_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The text of an errno, the kernel's own ENOTSUPP included. */
+/* The text of an errno, the kernel's own ENOTSUPP included; of EMFILE, with what to try. */
 const char *fsc_err_text(int code);
 /* The one sentence for ENOMEM. */
 int fsc_err_nomem(struct fsc_err *err);

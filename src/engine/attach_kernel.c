@@ -181,6 +181,9 @@ static int check_any(const struct fsc_session *s, struct fsc_err *err)
 	if (s->on_rung[FSC_RUNG_KPROBE_SESSION] || s->on_rung[FSC_RUNG_KPROBE_MULTI] ||
 	    s->on_rung[FSC_RUNG_FENTRY] || s->on_rung[FSC_RUNG_KPROBE])
 		return 0;
+	/* That says nothing about the kernel; the caller says what is missing. */
+	if (s->refused.n && FSC_AT(struct fsc_refused, &s->refused, 0)->code == EMFILE)
+		return 0;
 	if (s->opts.via != FSC_VIA_BEST)
 		fsc_err_set(err, ENOTSUP,
 			    "the kernel does not take these functions the way --via asks");

@@ -1,6 +1,7 @@
 /* User functions and USDT probes: one multi link per file where the kernel has them, else one event
  * each. */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <bpf/libbpf.h>
@@ -163,26 +164,40 @@ static size_t count_descriptors(const struct fsc_session *s, const struct fsc_ta
 	return n;
 }
 
+/* Whether a place is one of those that descriptors are shared out to. */
+static bool is_shared_to(const struct fsc_session *s, size_t i)
+{
+	return fsc_targets_at(s->targets, i)->site == FSC_SITE_USER && fsc_session_attaches(s, i);
+}
+
 /* Refuses what there will be no descriptors for before they run out: ends are attached one after
- * the other, and the returns of all places would leave none for the entries. */
+ * the other, and the returns of all places would leave none for the entries. A function is probed
+ * at all its places or at none: half of its calls would pass for all. */
 static int refuse_excess(struct fsc_session *s, size_t n_processes, struct fsc_err *err)
 {
 	enum { PASSING = 4 }; /* an event that its link outlives */
-	size_t left = fsc_descriptors_left();
+	FSC_AUTO(fsc_freep) size_t *of_row = calloc(s->targets->rows.n + 1, sizeof(*of_row));
+	size_t left = fsc_descriptors_left(), n = fsc_targets_count(s->targets);
 	int rc = 0;
 
+	if (!of_row)
+		return fsc_err_nomem(err);
 	left -= left < PASSING ? left : PASSING;
-	for (size_t i = 0; !rc && i < fsc_targets_count(s->targets); i++) {
-		const struct fsc_target *t = fsc_targets_at(s->targets, i);
-		size_t n;
+	for (size_t i = 0; i < n; i++)
+		if (is_shared_to(s, i))
+			of_row[fsc_targets_at(s->targets, i)->row] +=
+			    n_processes * count_descriptors(s, fsc_targets_at(s->targets, i));
+	for (size_t i = 0; !rc && i < n; i++) {
+		size_t *wanted = &of_row[fsc_targets_at(s->targets, i)->row];
 
-		if (t->site != FSC_SITE_USER || !fsc_session_attaches(s, i))
+		if (!is_shared_to(s, i))
 			continue;
-		n = n_processes * count_descriptors(s, t);
-		if (n > left)
+		if (*wanted > left) {
 			rc = fsc_session_refuse(s, i, EMFILE, err);
-		else
-			left -= n;
+			continue;
+		}
+		left -= *wanted;
+		*wanted = 0; /* its other places are paid for */
 	}
 	return rc;
 }

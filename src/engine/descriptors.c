@@ -2,6 +2,7 @@
 #include "engine/descriptors.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,10 +44,34 @@ static size_t limit(void)
 	return getrlimit(RLIMIT_NOFILE, &r) ? 0 : (size_t)r.rlim_cur;
 }
 
+size_t fsc_descriptors_left(void)
+{
+	DIR *d = opendir("/proc/self/fd");
+	size_t used = 0, most = limit();
+
+	if (!d)
+		return errno == EMFILE ? 0 : most;
+	while (readdir(d))
+		used++;
+	closedir(d);
+	used -= 3; /* ".", ".." and the directory */
+	return used < most ? most - used : 0;
+}
+
+/* Of what is left, not of the limit: where the programs have taken nearly all, a link or two that
+ * hold every probe still find room. */
+static size_t share(size_t left)
+{
+	enum { LEAST = 6 }; /* the loop, a timer, signals, a file and its debug file */
+	size_t quarter = left / 4, half = left / 2;
+
+	return quarter > LEAST ? quarter : half < LEAST ? half : LEAST;
+}
+
 void fsc_descriptors_reserve(size_t tasks, struct fsc_vec *ret)
 {
-	size_t n = RESERVE + tasks, quarter = limit() / 4;
-	int first = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	size_t n = RESERVE + tasks, most = share(fsc_descriptors_left());
+	int first = most ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 
 	for (int fd = first; fd >= 0; fd = fcntl(first, F_DUPFD_CLOEXEC, 0)) {
 		int *slot = fsc_vec_push(ret);
@@ -56,7 +81,7 @@ void fsc_descriptors_reserve(size_t tasks, struct fsc_vec *ret)
 			return;
 		}
 		*slot = fd;
-		if (ret->n >= n || ret->n >= quarter)
+		if (ret->n >= n || ret->n >= most)
 			return;
 	}
 }
@@ -68,16 +93,10 @@ void fsc_descriptors_release(struct fsc_vec *held)
 	fsc_vec_release(held);
 }
 
-size_t fsc_descriptors_left(void)
+int fsc_descriptors_err(struct fsc_err *err, const char *what)
 {
-	DIR *d = opendir("/proc/self/fd");
-	size_t used = 0, most = limit();
-
-	if (!d)
-		return most;
-	while (readdir(d))
-		used++;
-	closedir(d);
-	used -= 3; /* ".", ".." and the directory */
-	return used < most ? most - used : 0;
+	return fsc_err_set(err, EMFILE,
+			   "no descriptor is left for %s; raise the limit on open files, now %zu "
+			   "(ulimit -n)",
+			   what, limit());
 }

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/err.h"
 #include "base/vec.h"
 
 /* Raises our limit: to the hard one in any case, and that one too where it is below wanted and we
@@ -15,5 +16,7 @@ void fsc_descriptors_reserve(size_t tasks, struct fsc_vec *ret);
 void fsc_descriptors_release(struct fsc_vec *held);
 /* How many may still be opened. */
 size_t fsc_descriptors_left(void);
+/* The one sentence for having none: what they are wanted for. Returns -EMFILE. */
+int fsc_descriptors_err(struct fsc_err *err, const char *what);
 
 #endif

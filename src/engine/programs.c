@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "engine/descriptors.h"
 #include "engine/features.h"
 #include "engine/preempt.h"
 #include "engine/privilege.h"
@@ -348,10 +349,26 @@ static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
 	return rc;
 }
 
+/* Counted before: where they run out halfway, libbpf takes it for a kernel that lacks something,
+ * and says "Invalid argument". */
+static int check_descriptors(const struct fsc_session *s, struct fsc_err *err)
+{
+	enum { PASSING = 3 }; /* of libbpf's own trials */
+	struct bpf_program *p;
+	struct bpf_map *m;
+	size_t n = PASSING;
+
+	bpf_object__for_each_map(m, s->skel->obj) n += bpf_map__autocreate(m);
+	bpf_object__for_each_program(p, s->skel->obj) n += bpf_program__autoload(p);
+	return n > fsc_descriptors_left() ? fsc_descriptors_err(err, "the BPF programs") : 0;
+}
+
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 {
-	int rc;
+	int rc = check_descriptors(s, err);
 
+	if (rc)
+		return rc;
 	memcpy((void *)&s->skel->rodata->cfg, &s->cfg, sizeof(s->cfg));
 	rc = func_snoop_bpf__load(s->skel);
 	if (rc == -EPERM || rc == -EACCES)

@@ -76,10 +76,14 @@ static int load_skeleton(struct fsc_session *s, struct fsc_err *err)
 
 int fsc_session_possible(struct fsc_err *err)
 {
+	enum { LEAST = 8 }; /* with fewer, trials of what the kernel can do fail for want of them */
 	const char *why;
-	int rc = fsc_feature_try(FSC_FEATURE_BPF, &why);
 	struct utsname u;
+	int rc;
 
+	if (fsc_descriptors_left() < LEAST)
+		return fsc_descriptors_err(err, "BPF programs");
+	rc = fsc_feature_try(FSC_FEATURE_BPF, &why);
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
@@ -101,7 +105,7 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 		rc = load_skeleton(s, err);
 		if (rc == -EAGAIN)
 			continue;
-		if (!rc || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
+		if (!rc || rc == -EMFILE || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
 			return rc;
 		fsc_log(FSC_LOG_DEBUG, "calls in progress go by thread number: %s", err->msg);
 		s->opts.keep = FSC_KEEP_HASH;
@@ -222,10 +226,7 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 		return fsc_privilege_err(err, r->code, "attach to %s",
 					 fsc_targets_row(s->targets, t->row)->name);
 	if (r->code == EMFILE)
-		return fsc_err_sys(
-		    err, r->code,
-		    "no descriptor is left for a single probe; raise the limit on open "
-		    "files (ulimit -n)");
+		return fsc_descriptors_err(err, "a single probe");
 	fsc_err_sys(err, r->code, "the kernel refuses %s%s",
 		    s->refused.n > 1 ? "every function asked for, the first being " : "",
 		    fsc_targets_row(s->targets, t->row)->name);

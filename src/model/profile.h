@@ -95,8 +95,9 @@ struct fsc_summary {
 	size_t places;		   /* probes that took */
 	size_t shifted;		   /* of these, moved behind a 5-byte nop */
 	const struct fsc_refusal *refused;
-	size_t n_refused;
-	bool frames_known;		 /* stacks were taken: */
+	size_t n_refused;  /* functions without a probe; functions = attached + n_refused */
+	size_t n_partly;   /* behind these: attached ones that stand on some of their places only */
+	bool frames_known; /* stacks were taken: */
 	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
 	uint64_t truncated;		 /* calls whose stack went on where it could not be had */
 	uint64_t returns_lost;		 /* records of returns, or of slow calls, without room */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/hooks_priv.h"
@@ -497,14 +498,15 @@ int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	return rc;
 }
 
-static int add_refusals(struct fsc_hooks *h, const struct fsc_summary *s, struct fsc_err *err)
+static int add_refusals(struct fsc_vec *to, const struct fsc_refusal *refused, size_t n,
+			struct fsc_err *err)
 {
-	for (size_t i = 0; i < s->n_refused; i++) {
-		struct fsc_refusal *r = fsc_vec_push(&h->refusals);
+	for (size_t i = 0; i < n; i++) {
+		struct fsc_refusal *r = fsc_vec_push(to);
 
 		if (!r)
 			return fsc_err_nomem(err);
-		*r = s->refused[i];
+		*r = refused[i];
 	}
 	return 0;
 }
@@ -512,6 +514,7 @@ static int add_refusals(struct fsc_hooks *h, const struct fsc_summary *s, struct
 int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, double duration_s,
 		      struct fsc_summary *ret, struct fsc_err *err)
 {
+	FSC_AUTO(fsc_vec_release) struct fsc_vec partly = FSC_VEC_INIT(struct fsc_refusal);
 	struct fsc_summary all = h->past;
 	int rc = 0;
 
@@ -524,10 +527,15 @@ int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, dou
 			break;
 		correct(batch_at(h, i), &s);
 		add_books(&all, &s);
-		rc = add_refusals(h, &s, err);
+		rc = add_refusals(&h->refusals, s.refused, s.n_refused, err);
+		if (!rc && s.n_partly)
+			rc = add_refusals(&partly, s.refused + s.n_refused, s.n_partly, err);
 	}
-	all.refused = h->refusals.data;
 	all.n_refused = h->refusals.n;
+	if (!rc)
+		rc = add_refusals(&h->refusals, partly.data, partly.n, err);
+	all.n_partly = h->refusals.n - all.n_refused;
+	all.refused = h->refusals.data;
 	all.duration_s = duration_s;
 	all.share_known = all.cost_known && cpu_ns;
 	all.share_of_machine = of_machine;

@@ -179,17 +179,26 @@ static void add_named(struct fsc_buf *b, const char *key, const struct fsc_named
 	fsc_buf_putc(b, '}');
 }
 
-static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+static void add_reasons(const char *key, const struct fsc_refusal *refused, size_t n,
+			struct fsc_buf *b)
 {
-	add_number(b, "refused", sum->n_refused);
-	fsc_buf_puts(b, ",\"refused_functions\":[");
-	for (size_t i = 0; i < sum->n_refused; i++) {
+	fsc_buf_printf(b, ",\"%s\":[", key);
+	for (size_t i = 0; i < n; i++) {
 		fsc_buf_puts(b, i ? ",{\"function\":" : "{\"function\":");
-		fsc_fmt_json(b, sum->refused[i].function);
-		add_string(b, "why", sum->refused[i].why);
+		fsc_fmt_json(b, refused[i].function);
+		add_string(b, "why", refused[i].why);
 		fsc_buf_putc(b, '}');
 	}
 	fsc_buf_putc(b, ']');
+}
+
+static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	add_number(b, "refused", sum->n_refused);
+	add_reasons("refused_functions", sum->refused, sum->n_refused, b);
+	if (sum->n_partly)
+		add_reasons("partly_refused_functions", sum->refused + sum->n_refused,
+			    sum->n_partly, b);
 }
 
 static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)

@@ -187,38 +187,40 @@ void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b)
 	fsc_buf_printf(b, "%s.%03u", text, (unsigned)(wall_ns / 1000000u % 1000u));
 }
 
-/* The functions refused for the reason of the first-th one, a few by name. */
-static void add_reason(const struct fsc_summary *sum, size_t first, struct fsc_buf *b)
+/* The first of some refused functions and those refused for the same reason, a few by name. */
+static void add_reason(const struct fsc_refusal *refused, size_t n_refused, const char *how,
+		       struct fsc_buf *b)
 {
 	enum { SHOWN = 8 };
-	const char *why = sum->refused[first].why;
+	const char *why = refused[0].why;
 	size_t n = 0;
 
-	fsc_buf_printf(b, "refused, %s: ", why);
-	for (size_t i = first; i < sum->n_refused; i++) {
-		if (strcmp(sum->refused[i].why, why) || n++ >= SHOWN)
+	fsc_buf_printf(b, "%s, %s: ", how, why);
+	for (size_t i = 0; i < n_refused; i++) {
+		if (strcmp(refused[i].why, why) || n++ >= SHOWN)
 			continue;
 		fsc_buf_puts(b, n > 1 ? ", " : "");
-		fsc_fmt_term(b, sum->refused[i].function);
+		fsc_fmt_term(b, refused[i].function);
 	}
 	if (n > SHOWN)
 		fsc_buf_printf(b, " and %zu more (-f json names all)", n - SHOWN);
 	fsc_buf_putc(b, '\n');
 }
 
-static bool seen_before(const struct fsc_summary *sum, size_t i)
+static bool seen_before(const struct fsc_refusal *refused, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
-		if (!strcmp(sum->refused[k].why, sum->refused[i].why))
+		if (!strcmp(refused[k].why, refused[i].why))
 			return true;
 	return false;
 }
 
-static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
+static void add_refused(const struct fsc_refusal *refused, size_t n, const char *how,
+			struct fsc_buf *b)
 {
-	for (size_t i = 0; i < sum->n_refused; i++)
-		if (!seen_before(sum, i))
-			add_reason(sum, i, b);
+	for (size_t i = 0; i < n; i++)
+		if (!seen_before(refused, i))
+			add_reason(refused + i, n - i, how, b);
 }
 
 /* What was demoted to keep within the budget, and how far its figures reach. */
@@ -369,7 +371,10 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 	if (sum->shifted)
 		fsc_buf_printf(b, "%zu behind a 5-byte nop: --fast-uprobes would be cheaper\n",
 			       sum->shifted);
-	add_refused(sum, b);
+	add_refused(sum->refused, sum->n_refused, "refused", b);
+	if (sum->n_partly)
+		add_refused(sum->refused + sum->n_refused, sum->n_partly,
+			    "refused at some of its places", b);
 	add_sampled(sum, b);
 	add_records_lost(sum, b);
 }

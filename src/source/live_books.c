@@ -1,7 +1,9 @@
 /* The books of a session: everything seen was kept or lost for a reason that has a name. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/cleanup.h"
 #include "source/live_priv.h"
 
 static int add_refusal(struct fsc_live *l, const char *function, const char *why)
@@ -14,27 +16,71 @@ static int add_refusal(struct fsc_live *l, const char *function, const char *why
 	return 0;
 }
 
-static int list_refusals(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
+static const char *refusal_text(int code)
+{
+	return code == EMFILE ? "no descriptor is left for it (ulimit -n)" : fsc_err_text(code);
+}
+
+/* Per row: the places that took, and whether a refusal of it is listed. */
+struct row_places {
+	size_t left;
+	bool listed;
+};
+
+static int count_places(const struct fsc_live *l, struct row_places **ret, struct fsc_err *err)
+{
+	const struct fsc_vec *refused = fsc_session_refused(l->session);
+	struct row_places *rows = calloc(l->targets->rows.n + 1, sizeof(*rows));
+
+	if (!rows)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < fsc_targets_count(l->targets); i++)
+		rows[fsc_targets_at(l->targets, i)->row].left++;
+	for (size_t i = 0; i < refused->n; i++) {
+		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
+
+		rows[fsc_targets_at(l->targets, r->target)->row].left--;
+	}
+	*ret = rows;
+	return 0;
+}
+
+/* A function is listed once, however many of its places were refused: either all or some. */
+static int add_refusals(struct fsc_live *l, struct row_places *rows, bool partly)
 {
 	const struct fsc_vec *refused = fsc_session_refused(l->session);
 	int rc = 0;
 
-	l->refusals.n = 0;
 	for (size_t i = 0; !rc && i < refused->n; i++) {
 		const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
-		const struct fsc_target *t = fsc_targets_at(l->targets, r->target);
+		uint32_t row = fsc_targets_at(l->targets, r->target)->row;
 
-		rc = add_refusal(l, l->funcs[t->row].name,
-				 r->code == EMFILE ? "no descriptor is left for it (ulimit -n)"
-						   : fsc_err_text(r->code));
+		if (rows[row].listed || (rows[row].left > 0) != partly)
+			continue;
+		rows[row].listed = true;
+		rc = add_refusal(l, l->funcs[row].name, refusal_text(r->code));
 	}
+	return rc;
+}
+
+/* What was refused: functions, then those that stand on some of their places. */
+static int list_refusals(struct fsc_live *l, struct row_places *rows, struct fsc_summary *s,
+			 struct fsc_err *err)
+{
+	int rc;
+
+	l->refusals.n = 0;
+	rc = add_refusals(l, rows, false);
 	for (size_t i = 0; !rc && i < l->targets->skipped.n; i++) {
 		const struct fsc_skipped *k = FSC_AT(struct fsc_skipped, &l->targets->skipped, i);
 
 		rc = add_refusal(l, k->name, k->why);
 	}
-	s->refused = l->refusals.data;
 	s->n_refused = l->refusals.n;
+	if (!rc)
+		rc = add_refusals(l, rows, true);
+	s->n_partly = l->refusals.n - s->n_refused;
+	s->refused = l->refusals.data;
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
@@ -123,23 +169,12 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 }
 
 /* Functions that stand on at least one place. */
-static size_t count_attached(const struct fsc_live *l)
+static size_t count_attached(const struct fsc_live *l, const struct row_places *rows)
 {
-	const struct fsc_vec *refused = fsc_session_refused(l->session);
 	size_t n = 0;
 
-	for (size_t row = 0; row < l->targets->rows.n; row++) {
-		size_t places = 0;
-
-		for (size_t i = 0; refused->n && i < fsc_targets_count(l->targets); i++)
-			places += fsc_targets_at(l->targets, i)->row == row;
-		for (size_t i = 0; i < refused->n; i++) {
-			const struct fsc_refused *r = FSC_AT(struct fsc_refused, refused, i);
-
-			places -= fsc_targets_at(l->targets, r->target)->row == row && places;
-		}
-		n += !refused->n || places;
-	}
+	for (size_t row = 0; row < l->targets->rows.n; row++)
+		n += rows[row].left > 0;
 	return n;
 }
 
@@ -234,8 +269,11 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 				.duration_s = duration_s,
 				.funcs = l->funcs,
 				.n_funcs = l->targets->rows.n};
-	int rc = list_refusals(l, &s, err);
+	FSC_AUTO(fsc_freep) struct row_places *rows = NULL;
+	int rc = count_places(l, &rows, err);
 
+	if (!rc)
+		rc = list_refusals(l, rows, &s, err);
 	if (rc)
 		return rc;
 	s.seen = count_seen(l);
@@ -246,7 +284,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);
-	s.attached = count_attached(l);
+	s.attached = count_attached(l, rows);
 	add_rungs(l, &s);
 	add_cost(l, cpu_ns, of_machine, &s);
 	*ret = s;

@@ -25,12 +25,20 @@ static bool is_of_type(int fd, long magic)
 	return !fstatfs(fd, &fs) && (long)fs.f_type == magic;
 }
 
-/* A directory where a file system of that type is mounted; -1 if it is not. */
+/* A directory where a file system of that type is mounted; -errno, -ENOENT if it is not. */
 static int open_mounted(const char *path, long magic)
 {
 	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	return fd >= 0 && is_of_type(fd, magic) ? fsc_take_fd(&fd) : -1;
+	if (fd < 0)
+		return -errno;
+	return is_of_type(fd, magic) ? fsc_take_fd(&fd) : -ENOENT;
+}
+
+/* That says nothing about the mount. */
+static bool is_out_of_descriptors(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE;
 }
 
 /* A mount that is in nobody's tree: it lives as long as its descriptor. -errno on failure. */
@@ -51,7 +59,9 @@ static int open_tracefs_mounted(void)
 {
 	int fd = open_mounted("/sys/kernel/tracing", TRACEFS_MAGIC);
 
-	return fd >= 0 ? fd : open_mounted("/sys/kernel/debug/tracing", TRACEFS_MAGIC);
+	return fd >= 0 || is_out_of_descriptors(fd)
+		   ? fd
+		   : open_mounted("/sys/kernel/debug/tracing", TRACEFS_MAGIC);
 }
 
 bool fsc_tracefs_mounted(void)
@@ -65,10 +75,12 @@ int fsc_tracefs_open(struct fsc_err *err)
 {
 	int fd = open_tracefs_mounted();
 
-	if (fd < 0)
+	if (fd < 0 && !is_out_of_descriptors(fd))
 		fd = open_private("tracefs");
 	if (fd >= 0)
 		return fd;
+	if (is_out_of_descriptors(fd))
+		return fsc_err_sys(err, -fd, "cannot open tracefs");
 	if (fd == -ENODEV)
 		return fsc_err_set(err, ENODEV, "this kernel has no tracefs (CONFIG_TRACING)");
 	fsc_err_sys(err, -fd, "tracefs is not mounted and cannot be");

@@ -269,14 +269,21 @@ teardown() { e2e_teardown; }
 	fs_error 2 'no \$foo; expected .*\$task' trace "$FIXTURES/calls:work \"%d\", \$foo"
 }
 
-# few_files COMMAND ARGS...: with 200 open files at most, and without the right to have more; like fs.
-few_files() {
+# few_files_rc LIMIT COMMAND ARGS...: with so many open files at most, and without the right to have
+# more; like fs.
+few_files_rc() {
 	need_command setpriv
+	need_command prlimit
+	local files=$1
+	shift
 	status=0
-	(
-		ulimit -n 200
-		exec setpriv --bounding-set=-sys_resource "$FUNCSCOPE" "$@" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null
-	) || status=$?
+	setpriv --bounding-set=-sys_resource prlimit "--nofile=$files:$files" "$FUNCSCOPE" "$@" \
+		>"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+}
+
+# few_files COMMAND ARGS...: with 200, and it must do.
+few_files() {
+	few_files_rc 200 "$@"
 	((status == 0)) || fail "exit status $status: $(<"$TMP/err")"
 }
 
@@ -288,6 +295,34 @@ few_files() {
 		assert_eq "$command: refused" $((300 - attached)) "$(summary refused)"
 		assert_eq "$command: kept" "$attached" "$(summary kept)"
 		assert_match "$command: reason" "$(last_line)" 'no descriptor is left for it \(ulimit -n\)'
+	done
+}
+
+@test "with few descriptors, every function is attached or refused, once" {
+	lib=$TMP/libm.so # ours alone; some of its functions have two places
+	cp "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$lib"
+	for command in count time stack; do
+		few_files_rc 64 "$command" -f json --via single -d 0.1 "$lib:*"
+		assert_eq "$command: status ($(<"$TMP/err"))" 0 "$status"
+		attached=$(summary attached)
+		((attached > 0)) || fail "$command: nothing attached"
+		assert_eq "$command: functions" "$(summary functions)" $((attached + $(summary refused)))
+		assert_eq "$command: each once" "$(summary refused)" \
+			"$(summary refused_functions | grep -o '"why":' | wc -l)"
+		assert_match "$command: reason" "$(last_line)" 'no descriptor is left for it \(ulimit -n\)'
+	done
+}
+
+@test "a want of descriptors is never blamed on something else" {
+	for files in 7 9 12 14 17 20 24; do
+		for command in count time stack "time --off-cpu"; do
+			# shellcheck disable=SC2086 # a command and its option
+			few_files_rc "$files" $command -d 0.1 "$FIXTURES/many:many_*"
+			((status == 0)) && continue
+			assert_eq "$command, $files: status" 1 "$status"
+			assert_match "$command, $files" "$(<"$TMP/err")" '^funcscope: [^;]*; raise the limit on .*ulimit -n'
+			assert_eq "$command, $files: one line" 1 "$(wc -l <"$TMP/err")"
+		done
 	done
 }
 

@@ -570,6 +570,41 @@ static void text_books(void **state)
 	    "");
 }
 
+/* A function that stands on some of its places counts as attached; what it lacks is said. */
+static void partly_refused(void **state)
+{
+	static const struct fsc_refusal refused[] = {{"gone", "busy"}, {"half", "busy"}};
+	struct fsc_summary some = {.functions = 2,
+				   .attached = 1,
+				   .places = 1,
+				   .refused = refused,
+				   .n_refused = 1,
+				   .n_partly = 1};
+	struct written w;
+
+	(void)state;
+	begin(&w, &fsc_sink_text);
+	write_summary(&w, &some);
+	end(&w,
+	    "\n"
+	    "seen 0 = kept 0; missed by the kernel 0\n"
+	    "2 functions: 1 attached, 1 refused\n"
+	    "refused, busy: gone\n"
+	    "refused at some of its places, busy: half\n"
+	    "cost: could not be measured\n",
+	    "");
+	begin(&w, &fsc_sink_json);
+	write_summary(&w, &some);
+	end(&w,
+	    "{\"type\":\"summary\",\"seen\":0,\"kept\":0,\"lost\":{},\"missed\":0,\"unfollowed\":0,"
+	    "\"functions\":2,\"attached\":1,\"places\":1,\"refused\":1,"
+	    "\"refused_functions\":[{\"function\":\"gone\",\"why\":\"busy\"}],"
+	    "\"partly_refused_functions\":[{\"function\":\"half\",\"why\":\"busy\"}],"
+	    "\"shifted\":0,\"via\":{},\"duration_s\":0.000000,"
+	    "\"cost\":{\"ns_per_hit\":null,\"percent\":null,\"of\":\"target\"}}\n",
+	    "");
+}
+
 /* Hits that a predicate or --sample left out cost as much. */
 static void cost_of_all(void **state)
 {
@@ -692,6 +727,7 @@ int main(void)
 	    cmocka_unit_test(csv_all_keys_and_intervals),
 	    cmocka_unit_test(csv_of_hostile_names),
 	    cmocka_unit_test(text_books),
+	    cmocka_unit_test(partly_refused),
 	    cmocka_unit_test(cost_of_all),
 	    cmocka_unit_test(json_books),
 	    cmocka_unit_test(csv_books_go_aside),
