@@ -121,6 +121,11 @@ static int open_session(struct run *r, struct fsc_err *err)
 	so.follow_if_may = r->plan->command && !r->o->follow;
 	so.tids = r->who.tids.data;
 	so.n_tids = r->who.tids.n;
+	/* Of a thread, its process: the kernel keeps probes to processes. */
+	if (so.n_tids) {
+		so.pids = r->who.owners.data;
+		so.n_pids = r->who.owners.n;
+	}
 	so.comm = r->o->comm;
 	so.via = (enum fsc_via)r->o->via;
 	so.fast_uprobes = r->o->fast_uprobes;

@@ -71,6 +71,10 @@ static int add_owner(struct fsc_watched *w, pid_t task, bool process, struct fsc
 				     "%d is a thread of process %d; give -p %d for all of it, or "
 				     "-t %d for the thread",
 				     task, owner, owner, task);
+	/* Of several threads, one is enough to probe it and to count its time. */
+	for (size_t i = 0; i < w->owners.n; i++)
+		if (*FSC_AT(pid_t, &w->owners, i) == owner)
+			return 0;
 	if (!fsc_vec_push(&w->owners_cpu))
 		return fsc_err_nomem(err);
 	return push_pid(&w->owners, owner, err);

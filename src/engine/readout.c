@@ -41,18 +41,27 @@ bool fsc_session_pairs(const struct fsc_session *s)
 	return s->pairs;
 }
 
-bool fsc_session_bystanders(const struct fsc_session *s, uint64_t *ret_hits, size_t *ret_processes)
+static bool is_named(const struct fsc_session *s, uint32_t pid)
+{
+	for (size_t i = 0; i < s->opts.n_pids; i++)
+		if ((uint32_t)s->opts.pids[i] == pid)
+			return true;
+	return false;
+}
+
+bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hits *ret)
 {
 	int map = bpf_map__fd(s->skel->maps.bystanders);
 	uint32_t pid, *prev = NULL;
 
-	*ret_hits = 0;
-	*ret_processes = 0;
+	*ret = (struct fsc_bystander_hits){0};
 	if (!s->cfg.bystanders)
 		return false;
-	*ret_hits = fsc_session_seen(s, s->cfg.calibrate_row + 1);
-	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid)
-		++*ret_processes;
+	ret->hits = fsc_session_seen(s, s->cfg.calibrate_row + 1);
+	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid) {
+		ret->partly += is_named(s, pid);
+		ret->processes += !is_named(s, pid);
+	}
 	return true;
 }
 

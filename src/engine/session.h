@@ -38,7 +38,7 @@ struct fsc_session_opts {
 	size_t n_pids;
 	bool follow;	    /* and the children they fork */
 	bool follow_if_may; /* without the right to, a warning will do */
-	const pid_t *tids;
+	const pid_t *tids;  /* of the processes in pids, only these threads */
 	size_t n_tids;
 	const char *comm;   /* NULL: any */
 	uint64_t cgroup_id; /* 0: any; with everything below it */
@@ -98,10 +98,15 @@ enum fsc_mode fsc_session_mode(const struct fsc_session *s);
 bool fsc_session_monitors(const struct fsc_session *s);
 /* Whether entry and return are probed together. */
 bool fsc_session_pairs(const struct fsc_session *s);
-/* Hits by processes that are not watched, and how many these were, as far as they are told apart
- * (FSC_MOST_BYSTANDERS); false where everybody is watched. */
+/* Hits by those that are not watched: how many processes these were, as far as they are told apart
+ * (FSC_MOST_BYSTANDERS), and of how many processes that are, other threads. */
 enum { FSC_MOST_BYSTANDERS = 1024 };
-bool fsc_session_bystanders(const struct fsc_session *s, uint64_t *ret_hits, size_t *ret_processes);
+struct fsc_bystander_hits {
+	uint64_t hits;
+	size_t processes, partly;
+};
+/* false where everybody is watched. */
+bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hits *ret);
 /* Whether stacks travel by rings, and are not counted in the kernel. */
 bool fsc_session_copies_stacks(const struct fsc_session *s);
 /* Hits of a row so far. */

@@ -77,6 +77,7 @@ struct fsc_bystanders {
 	bool more;  /* processes than were told apart */
 	uint64_t hits;
 	size_t processes;
+	size_t partly; /* and processes of which some threads were watched, and others hit them */
 };
 
 /* Among the losses: calls that have not returned. While a run goes on they may still. */

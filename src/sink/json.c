@@ -286,6 +286,8 @@ static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
 		return;
 	fsc_buf_printf(b, ",\"bystanders\":{\"hits\":%llu,\"processes\":%zu",
 		       (unsigned long long)by->hits, by->processes);
+	if (by->partly)
+		add_number(b, "partly_watched", by->partly);
 	if (sum->cost_known)
 		fsc_buf_printf(b, ",\"ns\":%.0f", sum->ns_per_hit * (double)by->hits);
 	fsc_buf_putc(b, '}');

@@ -280,9 +280,14 @@ static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
 
 	if (!by->hits)
 		return;
-	fsc_buf_printf(b, "bystanders: %llu hit%s by %s%zu process%s not watched",
-		       (unsigned long long)by->hits, by->hits == 1 ? "" : "s",
-		       by->more ? "more than " : "", by->processes, by->processes == 1 ? "" : "es");
+	fsc_buf_printf(b, "bystanders: %llu hit%s by ", (unsigned long long)by->hits,
+		       by->hits == 1 ? "" : "s");
+	if (by->processes)
+		fsc_buf_printf(b, "%s%zu process%s not watched", by->more ? "more than " : "",
+			       by->processes, by->processes == 1 ? "" : "es");
+	if (by->partly)
+		fsc_buf_printf(b, "%sother threads of the process%s watched",
+			       by->processes ? " and " : "", by->partly == 1 ? "" : "es");
 	if (sum->cost_known) {
 		fsc_buf_puts(b, ", about ");
 		fsc_fmt_ns(b, sum->ns_per_hit * (double)by->hits);

@@ -262,6 +262,17 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 		s->lost[n] = (struct fsc_named){"unexplained", rest};
 }
 
+static void add_bystanders(const struct fsc_live *l, struct fsc_bystanders *ret)
+{
+	struct fsc_bystander_hits by;
+
+	ret->known = fsc_session_bystanders(l->session, &by);
+	ret->hits = by.hits;
+	ret->processes = by.processes;
+	ret->partly = by.partly;
+	ret->more = by.processes + by.partly >= FSC_MOST_BYSTANDERS;
+}
+
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
@@ -278,9 +289,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 		return rc;
 	s.seen = count_seen(l);
 	close_books(l, &s, err);
-	s.bystanders.known =
-	    fsc_session_bystanders(l->session, &s.bystanders.hits, &s.bystanders.processes);
-	s.bystanders.more = s.bystanders.processes >= FSC_MOST_BYSTANDERS;
+	add_bystanders(l, &s.bystanders);
 	s.unfollowed = fsc_session_loss(l->session, FSC_LOSS_UNFOLLOWED);
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);

@@ -135,3 +135,33 @@ go_on() {
 		finish
 	done
 }
+
+@test "-t: the probes are in the thread's process alone, its other threads are bystanders" {
+	local code other
+	need_check "uprobe.multi -p"
+	start_runner
+	code=$(memory_at "$RUNNER" "$ADDRESS")
+	sleep 1000 3>&- &
+	other=$!
+	PIDS+=("$other")
+	arm_as count -f json -t "$other" "$FIXTURES/runner:work"
+	assert_eq "code of the process beside" "$code" "$(memory_at "$RUNNER" "$ADDRESS")"
+	ask go 300
+	finish
+	assert_eq "hits" 0 "$(bystanders hits)"
+	ask workers 2
+	# shellcheck disable=SC2086 # a list
+	set -- $ANSWER
+	arm_as count -f json -t "$1" -t "$2" "$FIXTURES/runner:work"
+	ask on 0 30
+	ask on 1 4
+	ask go 200
+	finish
+	assert_eq "seen: once, though both are of one process" 34 "$(summary seen)"
+	assert_eq "hits" 200 "$(bystanders hits)"
+	assert_eq "processes" 0 "$(bystanders processes)"
+	arm_as count -t "$1" "$FIXTURES/runner:work"
+	ask go 5
+	finish
+	assert_match footer "$(<err)$(<out)" 'bystanders: 5 hits by other threads of the process watched, about'
+}
