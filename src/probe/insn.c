@@ -332,7 +332,7 @@ bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
 	}
 	t->stepped = !in.emulated;
 	if (in.verdict != FSC_INSN_FINE)
-		fsc_insn_why(&in, why);
+		fsc_insn_why(&in, t->at_entry, why);
 	return in.verdict == FSC_INSN_FINE;
 }
 
@@ -381,24 +381,28 @@ bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset,
 }
 #endif
 
-void fsc_insn_why(const struct fsc_insn *in, char *why)
+void fsc_insn_why(const struct fsc_insn *in, bool at_entry, char *why)
 {
-	static const char *const texts[FSC_INSN_VERDICTS] = {
-	    [FSC_INSN_FINE] = "uprobes take its first instruction",
-	    [FSC_INSN_UNKNOWN] = "its first instruction could not be decoded",
-	    [FSC_INSN_REFUSED] = "uprobes do not take its first instruction",
-	    [FSC_INSN_MISTAKEN] = "uprobes would execute its first instruction wrongly",
-	    [FSC_INSN_REPEATED] = "each repetition of its first instruction would be a hit",
+	/* Before and behind the name of the instruction's place. */
+	static const struct {
+		const char *before, *behind;
+	} texts[FSC_INSN_VERDICTS] = {
+	    [FSC_INSN_FINE] = {"uprobes take ", ""},
+	    [FSC_INSN_UNKNOWN] = {"", " could not be decoded"},
+	    [FSC_INSN_REFUSED] = {"uprobes do not take ", ""},
+	    [FSC_INSN_MISTAKEN] = {"uprobes would execute ", " wrongly"},
+	    [FSC_INSN_REPEATED] = {"each repetition of ", " would be a hit"},
 	};
-	const char *text = texts[in->verdict];
+	int n = snprintf(why, FSC_INSN_WHY, "%s%s%s", texts[in->verdict].before,
+			 at_entry ? "its first instruction" : "the instruction there",
+			 texts[in->verdict].behind);
+	size_t room = FSC_INSN_WHY - (size_t)n;
 
-	if (!in->name[0])
-		snprintf(why, FSC_INSN_WHY, "%s", text);
-	else if (in->locked)
-		snprintf(why, FSC_INSN_WHY, "%s (lock %s)", text, in->name);
-	else if (in->encoding)
-		snprintf(why, FSC_INSN_WHY, "%s (%s, %s opcode %02x)", text, in->name, in->encoding,
+	if (in->name[0] && in->locked)
+		snprintf(why + n, room, " (lock %s)", in->name);
+	else if (in->name[0] && in->encoding)
+		snprintf(why + n, room, " (%s, %s opcode %02x)", in->name, in->encoding,
 			 in->opcode);
-	else
-		snprintf(why, FSC_INSN_WHY, "%s (%s)", text, in->name);
+	else if (in->name[0])
+		snprintf(why + n, room, " (%s)", in->name);
 }

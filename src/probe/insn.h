@@ -53,8 +53,9 @@ struct fsc_insn {
 /* Decodes the instruction that the code begins with. */
 struct fsc_insn fsc_insn_decode(const uint8_t *code, size_t n);
 enum { FSC_INSN_WHY = 160 };
-/* Why a probe is not put on it, for the user; why has room for FSC_INSN_WHY bytes. */
-void fsc_insn_why(const struct fsc_insn *in, char *why);
+/* Why a probe is not put on it, for the user: on a function's first instruction, or on one inside.
+ * why has room for FSC_INSN_WHY bytes. */
+void fsc_insn_why(const struct fsc_insn *in, bool at_entry, char *why);
 /* Whether an instruction begins at `offset` behind a function's start (both in the file); if not,
  * *before and *after (may be 0) are the nearest offsets where one does. */
 bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,

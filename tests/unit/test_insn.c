@@ -313,9 +313,11 @@ static void reasons_name_the_instruction(void **state)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		struct fsc_insn in = fsc_insn_decode((const uint8_t *)all[i].bytes, i == 1 ? 6 : 4);
 
-		fsc_insn_why(&in, why);
+		fsc_insn_why(&in, true, why);
 		assert_string_equal(why, all[i].text);
 	}
+	fsc_insn_why(&(struct fsc_insn){.verdict = FSC_INSN_REFUSED, .name = "hlt"}, false, why);
+	assert_string_equal(why, "uprobes do not take the instruction there (hlt)");
 }
 
 /* Functions of this program, by the byte. */
