@@ -92,7 +92,7 @@ static const struct foreign {
     {"END", "a run reports at its end: leave it out"},
     {"interval", "give -i SECONDS to have a report at intervals"},
     {"profile", "it does not sample; use perf record -F"},
-    {"software", "page faults are t:exceptions:page_fault_*; of others tells perf record -e"},
+    {"software", "for page faults use t:exceptions:page_fault_*, for other events perf record -e"},
     {"hardware", "use perf stat -e or perf record -e for such events"},
     {"watchpoint", "use perf record -e mem:ADDRESS, or a debugger"},
     {"asyncwatchpoint", "use perf record -e mem:ADDRESS, or a debugger"},
@@ -117,19 +117,50 @@ static int refuse_foreign(const char *text, struct fsc_err *err)
 	return 0;
 }
 
-/* "kprobe:a,kprobe:b", as bpftrace takes it. A comma may belong to a name or an expression; one
- * that is followed by the prefix of a kind does not. */
-static int refuse_list(const char *text, struct fsc_err *err)
+static bool is_prefixed(const char *text)
 {
-	for (const char *comma = strchr(text, ','); comma; comma = strchr(comma + 1, ',')) {
-		const char *next = comma + 1 + strspn(comma + 1, " ");
-		size_t n = strcspn(next, ":");
+	size_t n = strcspn(text, ":");
 
-		if (next[n] != ':' || next[n + 1] == ':' || !by_prefix(next, n))
-			continue;
-		fsc_err_usage(err, "'%s' names several probes", text);
-		return fsc_err_hint(err, "put a blank between them, not a comma: '%.*s' '%s'",
-				    (int)(comma - text), text, next);
+	return text[n] == ':' && text[n + 1] != ':' && by_prefix(text, n);
+}
+
+/* Whether a comma can belong to a name: in a path, in brackets of any sort, and in C++'s
+ * operator. open: how many brackets are. */
+static bool is_in_name(const char *text, const char *comma, int open)
+{
+	static const char op[] = "operator";
+	const char *slash = memchr(text, '/', (size_t)(comma - text));
+
+	return open > 0 || (slash && !memchr(slash, ':', (size_t)(comma - slash))) ||
+	       (comma - text >= (long)sizeof(op) - 1 &&
+		!strncmp(comma - (sizeof(op) - 1), op, sizeof(op) - 1));
+}
+
+static int say_list(const char *text, const char *comma, struct fsc_err *err)
+{
+	const char *next = comma + 1 + strspn(comma + 1, " ");
+	int n = (int)(comma - text), lib = 0;
+
+	/* Behind "c:malloc," another function of c. */
+	if (!strchr(next, ':'))
+		for (int i = 0; i < n; i++)
+			lib = text[i] == ':' ? i + 1 : lib;
+	fsc_err_usage(err, "'%s' names several probes", text);
+	return fsc_err_hint(err, "put a blank between them, not a comma: '%.*s' '%.*s%s'", n, text,
+			    lib, text, next);
+}
+
+/* "kprobe:a,kprobe:b", as bpftrace takes it, "c:a,c:b", "a,b". A comma may belong to a name; one
+ * that is followed by the prefix of a kind does not. */
+static int refuse_list(const char *text, bool regex, struct fsc_err *err)
+{
+	int open = 0;
+
+	for (const char *c = text; *c; c++) {
+		open += strchr("([{<", *c) ? 1 : strchr(")]}>", *c) && open ? -1 : 0;
+		if (*c == ',' && (is_prefixed(c + 1 + strspn(c + 1, " ")) ||
+				  (!regex && !is_in_name(text, c, open))))
+			return say_list(text, c, err);
 	}
 	return 0;
 }
@@ -149,7 +180,7 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 		return fsc_err_usage(err, "an empty probe names nothing; try 'vfs_*' or c:malloc");
 	rc = refuse_foreign(text, err);
 	if (!rc)
-		rc = refuse_list(text, err);
+		rc = refuse_list(text, regex, err);
 	if (rc)
 		return rc;
 	s.text = strdup(text);

@@ -207,6 +207,9 @@ teardown() { e2e_teardown; }
 @test "what bpftrace has and funcscope does not is named" {
 	fs_error 2 'probe of bpftrace that funcscope does not have; .*perf' count software:cpu-clock:100
 	fs_error 2 "names several probes; .*'kprobe:a\*' 'kprobe:b\*'" count 'kprobe:a*,kprobe:b*'
+	fs_error 2 "names several probes; .*'c:malloc' 'c:free'$" count c:malloc,c:free
+	fs_error 2 "names several probes; .*'c:malloc' 'c:free'$" count c:malloc,free
+	fs_error 2 "names several probes; .*'vfs_read' 'vfs_write'$" count vfs_read,vfs_write
 }
 
 @test "no privilege: the command is not run" {

@@ -333,6 +333,13 @@ static void malformed(void **state)
 	    {"iter:task", "probe of bpftrace"},
 	    {"kprobe:a*,kprobe:b*", "names several probes"},
 	    {"c:a, t:sched:sched_switch", "names several probes"},
+	    {"c:malloc,c:free", "names several probes"},
+	    {"c:malloc,free", "names several probes"},
+	    {"vfs_read,vfs_write", "names several probes"},
+	    {"vfs_read, c:malloc", "names several probes"},
+	    {"/usr/bin/x:a,/usr/bin/y:b", "names several probes"},
+	    {"/usr/bin/x:a,b", "names several probes"},
+	    {"x:f(int, char),g", "names several probes"},
 	};
 
 	(void)state;
@@ -359,7 +366,10 @@ static void near_mistakes(void **state)
 					  "./profile:main",
 					  "c:f(int, char)",
 					  "x:f<a,k::b>",
-					  "c:a,b:c",
+					  "/opt/a,b/x:f",
+					  "p:./a,b:f",
+					  "x:A::operator,(B)",
+					  "x:f<a, b>::{lambda(int, char)#1}",
 					  "rawtracepoint:sched_switch",
 					  "kfunc:vfs_read",
 					  "fentry:vmlinux:vfs_read",
