@@ -126,7 +126,7 @@ static int add_operand(struct attach *a, const char *text, struct fsc_err *err)
 	struct stat st;
 	unsigned long pid;
 	size_t before = fsc_scopes_processes(a->scopes);
-	int rc;
+	int rc, zombie;
 
 	if (strchr(text, '/')) {
 		a->files = true;
@@ -146,7 +146,10 @@ static int add_operand(struct attach *a, const char *text, struct fsc_err *err)
 	pid = strtoul(text, NULL, 10);
 	if (errno || !pid || pid > 0x7fffffff)
 		return fsc_err_usage(err, "'%s' is no process number", text);
-	return add_pid(a, (pid_t)pid, err);
+	rc = add_pid(a, (pid_t)pid, err);
+	/* What it measured may outlive it, but not in a process without memory. */
+	zombie = rc ? fsc_watched_refuse_zombie((pid_t)pid, err) : 0;
+	return zombie ? zombie : rc;
 }
 
 /* Whether it may still come. */

@@ -94,21 +94,16 @@ bool fsc_watched_ended(int pidfd)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* A zombie has a number and nothing else: no call of it will ever come. */
-static int refuse_zombies(const struct fsc_vec *owners, struct fsc_err *err)
+int fsc_watched_refuse_zombie(pid_t pid, struct fsc_err *err)
 {
-	for (size_t i = 0; i < owners->n; i++) {
-		pid_t pid = *FSC_AT(pid_t, owners, i);
-		FSC_AUTO(fsc_closep) int fd = fsc_watched_open(pid);
+	FSC_AUTO(fsc_closep) int fd = fsc_watched_open(pid);
 
-		if (fd >= 0 && fsc_watched_ended(fd))
-			return fsc_err_set(
-			    err, ESRCH,
-			    "process %d has ended (a zombie: its parent has not asked "
-			    "for its exit status)",
-			    pid);
-	}
-	return 0;
+	if (fd < 0 || !fsc_watched_ended(fd))
+		return 0;
+	return fsc_err_set(err, ESRCH,
+			   "process %d has ended (a zombie: its parent has not asked for its exit "
+			   "status)",
+			   pid);
 }
 
 int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const struct fsc_vec *tids,
@@ -122,8 +117,8 @@ int fsc_watched_find(struct fsc_watched *w, const struct fsc_vec *pids, const st
 		rc = add_owner(w, *FSC_AT(pid_t, &w->pids, i), true, err);
 	for (size_t i = 0; !rc && i < w->tids.n; i++)
 		rc = add_owner(w, *FSC_AT(pid_t, &w->tids, i), false, err);
-	if (!rc)
-		rc = refuse_zombies(&w->owners, err);
+	for (size_t i = 0; !rc && i < w->owners.n; i++)
+		rc = fsc_watched_refuse_zombie(*FSC_AT(pid_t, &w->owners, i), err);
 	if (!rc && w->command)
 		rc = fsc_child_start(w->command, mask, &w->child, err);
 	if (!rc && w->command)

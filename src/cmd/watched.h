@@ -35,6 +35,8 @@ int fsc_watched_open(pid_t pid);
 /* Whether the process of such a descriptor has ended, though its parent may not have asked for its
  * status yet. Needs no rights over the process, as kill(pid, 0) does. */
 bool fsc_watched_ended(int pidfd);
+/* A zombie has a number and nothing else: no call of it will ever come. -ESRCH of one, 0 else. */
+int fsc_watched_refuse_zombie(pid_t pid, struct fsc_err *err);
 
 /* From now on CPU time counts. */
 void fsc_watched_start(struct fsc_watched *w);

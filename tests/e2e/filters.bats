@@ -158,6 +158,7 @@ spins() {
 	assert_calls work 11
 	assert_match note "$(<err)" 'the process has ended'
 	fs_error 1 "process $zombie has ended \(a zombie" count -d 1 -p "$zombie" "$FIXTURES/runner:work"
+	fs_error 1 "process $zombie has ended \(a zombie" attach "$zombie"
 }
 
 # waits_to_write PID: blocked on stderr, which is full.
