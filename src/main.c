@@ -1,7 +1,9 @@
 /* Finds the command's row, runs it, prints the error, sets the exit code: 0 done, 1 failed, 2
  * usage, 3 a regression (what the command returns). */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/str.h"
@@ -61,11 +63,22 @@ static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 	return err.usage ? EXIT_USAGE : EXIT_FAILED;
 }
 
+/* A descriptor that we were started without would be the next file's or BPF map's, and what is
+ * printed would go there. Output is not lost in silence: of a descriptor held like this, writing
+ * fails. */
+static void hold_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", O_RDONLY); /* the lowest that is free: this one */
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct fsc_cmd *cmd;
 
+	hold_standard_descriptors();
 	if (!name) {
 		struct fsc_err err = {0};
 

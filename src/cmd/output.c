@@ -72,6 +72,10 @@ int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err)
 		sink->out = open_file(path);
 		if (!sink->out)
 			return fsc_err_sys(err, errno, "cannot write to '%s'", path);
+	} else if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+		return fsc_err_set(err, EBADF,
+				   "cannot write to stdout: it is closed; give -o FILE, or "
+				   "redirect it to /dev/null");
 	} else if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &ws)) {
 		sink->width = ws.ws_col;
 	}

@@ -301,6 +301,23 @@ few_files() {
 	done
 }
 
+@test "a closed stdout, stderr or stdin is nobody else's" {
+	for command in count time stack; do
+		status=0
+		"$FUNCSCOPE" "$command" "$FIXTURES/calls:work" -- "$FIXTURES/calls" 7 2>"$TMP/err" >&- 3>&- || status=$?
+		assert_eq "$command: status" 1 "$status"
+		assert_match "$command" "$(<"$TMP/err")" '^funcscope: cannot write to stdout: it is closed; give -o FILE'
+	done
+	"$FUNCSCOPE" count -f json -o "$TMP/out" "$FIXTURES/calls:work" -- "$FIXTURES/calls" 7 >&- 2>&- <&- 3>&-
+	assert_eq "with -o" 7 "$(summary seen)"
+	"$FUNCSCOPE" count -f json "$FIXTURES/calls:work" -- "$FIXTURES/calls" 7 >"$TMP/out" 2>&- <&- 3>&-
+	assert_eq "without stderr and stdin" 7 "$(summary seen)"
+	status=0
+	"$FUNCSCOPE" list "$FIXTURES/calls:work" 2>"$TMP/err" >&- 3>&- || status=$?
+	assert_eq "list: status" 1 "$status"
+	assert_match list "$(<"$TMP/err")" '^funcscope: cannot write'
+}
+
 @test "with few descriptors, every function is attached or refused, once" {
 	lib=$TMP/libm.so # ours alone; some of its functions have two places
 	cp "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$lib"
