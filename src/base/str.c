@@ -166,6 +166,7 @@ bool fsc_str_duration(const char *s, size_t n, double *ret_ns)
 	char text[32], *unit;
 	double v;
 
+	*ret_ns = 0;
 	if (!n || n >= sizeof(text) || !isdigit((unsigned char)s[0]))
 		return false;
 	memcpy(text, s, n);
@@ -174,15 +175,13 @@ bool fsc_str_duration(const char *s, size_t n, double *ret_ns)
 	v = strtod(text, &unit);
 	if (*unit)
 		return false;
-	if (v == 0 && strlen(text) == n) {
-		*ret_ns = 0; /* 0 needs no unit */
-		return true;
-	}
+	if (v == 0 && strlen(text) == n)
+		return true; /* 0 needs no unit */
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (n - strlen(text) == strlen(units[i].name) &&
 		    !strncmp(s + strlen(text), units[i].name, strlen(units[i].name))) {
 			*ret_ns = v * units[i].ns;
-			return *ret_ns < 9e18;
+			return *ret_ns < FSC_STR_LONGEST_NS;
 		}
 	return false;
 }

@@ -104,7 +104,12 @@ static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {
 	double ns;
 
-	if (!fsc_str_duration(text, strlen(text), &ns) || ns < 1)
+	bool ok = fsc_str_duration(text, strlen(text), &ns);
+
+	if (!ok && ns >= FSC_STR_LONGEST_NS)
+		return fsc_err_usage(err, "--slow %s is out of range: a time up to 9000000000s",
+				     text);
+	if (!ok || ns < 1)
 		return fsc_err_usage(err, "--slow takes a time with its unit, as in 10ms, not '%s'",
 				     text);
 	*ret = (uint64_t)ns;

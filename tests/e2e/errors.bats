@@ -268,6 +268,8 @@ teardown() { e2e_teardown; }
 
 @test "numbers and names that are none" {
 	fs_error 2 "up to 4294967295, not '99999999999'" time --keep 99999999999 "$FIXTURES/calls:work"
+	fs_error 2 "slow 99999999999999s is out of range: a time up to 9000000000s$" \
+		time --slow 99999999999999s "$FIXTURES/calls:work"
 	fs_error 2 "whole number, not '1.5'" time --keep 1.5 "$FIXTURES/calls:work"
 	fs_error 2 'no \$foo; expected .*\$task' trace "$FIXTURES/calls:work \"%d\", \$foo"
 }
