@@ -374,7 +374,9 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_printf(b, ", %zu refused", sum->n_refused);
 	fsc_buf_putc(b, '\n');
 	if (sum->shifted)
-		fsc_buf_printf(b, "%zu behind a 5-byte nop: --fast-uprobes would be cheaper\n",
+		fsc_buf_printf(b,
+			       "%zu moved behind a 5-byte nop: a probe on it can kill forked "
+			       "children (--fast-uprobes: on it, cheaper)\n",
 			       sum->shifted);
 	add_refused(sum->refused, sum->n_refused, "refused", b);
 	if (sum->n_partly)
