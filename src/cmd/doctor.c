@@ -134,7 +134,7 @@ static const char *refused_advice(void)
 			return "one of the capabilities missing above may be needed: run as root; "
 			       "until then the next rung is used, where there is one";
 	return "this kernel, a seccomp filter or lockdown refuses it; the next rung is used "
-	       "instead";
+	       "instead, where one works";
 }
 
 static void check_features(struct report *r)

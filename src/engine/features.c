@@ -386,12 +386,13 @@ const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
 				    try_raw_tracepoint, "one perf event each is used instead"},
     [FSC_FEATURE_TRACEPOINT] = {"tracepoint", "kernel tracepoints, --follow", try_tracepoint,
 				"needs CONFIG_FTRACE_SYSCALLS or CONFIG_EVENT_TRACING"},
-    [FSC_FEATURE_KPROBE_MULTI] = {"kprobe.multi", "thousands of kernel functions in one link",
-				  try_kprobe_multi, "fentry is used instead"},
+    [FSC_FEATURE_KPROBE_MULTI] =
+	{"kprobe.multi", "thousands of kernel functions in one link", try_kprobe_multi,
+	 "fentry is used instead, or else kprobe, where they work (below)"},
     [FSC_FEATURE_KPROBE_SESSION] = {"kprobe.session", "entry and return in one program",
 				    try_kprobe_session, "two programs are used instead"},
     [FSC_FEATURE_FENTRY] = {"fentry", "kernel functions at the lowest cost", try_fentry,
-			    "kprobes are used instead"},
+			    "kprobe is used instead, where it works (below)"},
     [FSC_FEATURE_KPROBE] = {"kprobe", "kernel functions, one event each", try_kprobe,
 			    "needs CONFIG_KPROBE_EVENTS; without any of the three, kernel "
 			    "functions cannot be probed on this kernel"},
