@@ -164,7 +164,7 @@ LAUNCHES='launch=30 launchex=20 coop=10 graph=4 long=3 driver=12 driverex=11 gem
 MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfree keep pitched managed async pool vmm pinned registered
 	badfree doublefree'
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "gpu: memory of every kind: allocations, frees and what is left" {
 	# shellcheck disable=SC2086 # several words
 	measure gpu -- "$GPU/gpuapp13" $MEMORY
@@ -198,7 +198,7 @@ MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfr
 	assert_eq "what could not be freed" 1 "$(events gpu_error '.op == "free"')"
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "gpu: exactly the leaks that were planted, by their stacks" {
 	n=10000
 	[[ -z ${IN_VM:-} ]] || n=500

@@ -851,7 +851,7 @@ restored() {
 	[[ $(memory_at "$RUNNER" "$ADDRESS") == "$ORIGINAL" ]]
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "SIGKILL of the monitor leaves the target running and no probe behind" {
 	local i
 	cp "$FIXTURES/runner" target

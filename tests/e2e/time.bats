@@ -8,7 +8,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "percentiles of a mixed distribution, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 1000
@@ -63,7 +63,7 @@ teardown() { e2e_teardown; }
 	assert_eq "self time" "$(latency total_ns nest_f)" "$(latency self_total_ns nest_f)"
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "recursion to depth 50 is exact to the call, on each rung" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 20 3
@@ -92,7 +92,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "longjmp: calls that never return are named, and spoil no other" {
 	for via in $(ways); do
 		fs_time --via "$via" --raw "$FIXTURES/jumps:jump_down" -- "$FIXTURES/jumps" 5 7 11
@@ -222,7 +222,7 @@ teardown() { e2e_teardown; }
 	assert_match "stderr" "$(<err)" 'survived 3 of 3'
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "a child forked inside a timed function returns from what it did not enter" {
 	local how
 	for how in $(ways | sed 's/^/--via=/') --self; do
@@ -283,7 +283,7 @@ teardown() { e2e_teardown; }
 		$(($(latency floor_ns timed_call) * 20))
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "a kernel function: exact calls on each rung" {
 	need_kernel_functions
 	function=$(system_call getppid)

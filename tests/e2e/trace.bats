@@ -7,7 +7,7 @@ setup_file() { "$FUNCSCOPE" doctor -f json >"$BATS_FILE_TMPDIR/doctor"; }
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "arguments and strings, on each rung" {
 	for n in {0..49}; do printf 'text number %d %d\n' "$n" "$n"; done >expected
 	for via in $(ways); do
@@ -41,7 +41,7 @@ teardown() { e2e_teardown; }
 	assert_eq "CPU" "$(values cpu type=call)" "$(messages)"
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "a return and its value" {
 	fs_trace "r:$FIXTURES/strings:say \"%d\", retval" -- "$FIXTURES/strings" 4
 	expect 0 1 2 3
@@ -76,7 +76,7 @@ teardown() { e2e_teardown; }
 	assert_eq "returns of the outermost" 2 "$(rows type=call event=return | grep -vc '"depth"')"
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "--ret: what is filtered or sampled out leaves no return behind, on each rung" {
 	for via in $(ways); do
 		measure trace --via "$via" --ret "$FIXTURES/strings:say (arg2 == 1)" -- "$FIXTURES/strings" 10
@@ -110,7 +110,7 @@ teardown() { e2e_teardown; }
 	assert_eq "returned" 90 "$(rows type=call | grep -c '"duration_ns":[0-9]')"
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "USDT arguments: registers, memory, constants, signs" {
 	for via in $(ways); do
 		fs_trace --via "$via" "u:$FIXTURES/usdtargs:args \"%d|%s|%u|%d|%d\", arg1, arg2, arg3, arg4, arg5" -- "$FIXTURES/usdtargs" 3

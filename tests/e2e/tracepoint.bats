@@ -21,7 +21,7 @@ teardown() { e2e_teardown; }
 	assert_calls sys_exit_getppid 503
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "all system calls at once" {
 	fs_json 't:syscalls:sys_enter_*' -- "$FIXTURES/syscalls" 211
 	assert_calls sys_enter_getppid 211

@@ -6,7 +6,10 @@ teardown() { e2e_teardown; }
 
 # bats test_tags=guest
 @test "a probe is counted exactly, all spellings" {
-	for spelling in "u:$FIXTURES/usdt:plain" "u:$FIXTURES/usdt:fix:plain" "usdt:$FIXTURES/usdt:fix:plain"; do
+	local spellings=("u:$FIXTURES/usdt:plain" "u:$FIXTURES/usdt:fix:plain" "usdt:$FIXTURES/usdt:fix:plain")
+	# What they mean, no kernel decides.
+	[[ -z ${IN_VM:-} ]] || spellings=("${spellings[0]}")
+	for spelling in "${spellings[@]}"; do
 		fs_json "$spelling" -- "$FIXTURES/usdt" loose
 		assert_calls fix:plain 101
 		assert_eq kind usdt "$(values kind)"
