@@ -13,16 +13,23 @@ LIBT_FAKE     := -DFUNCSCOPE_CLOCK=fake_clock
 LIBT_HOOKED   := -finstrument-functions -fno-optimize-sibling-calls -fno-inline
 LIBT_PACKAGES := musl-tools qemu-user-static gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
 
-# Program, source and flags: one file and the library.
+# The library, compiled once each way.
+LIBT_WAYS := plain fake ordered nosamples
+plain.flags     :=
+fake.flags      := $(LIBT_FAKE)
+ordered.flags   := $(LIBT_FAKE) -DFUNCSCOPE_ORDERED
+nosamples.flags := $(LIBT_FAKE) -DFUNCSCOPE_NO_SAMPLES
+
+# Programs of one file and the library; the way that both are compiled, where not plain.
 LIBT_PLAIN := counts counts-ordered counts-nosamples nesting threads fork memory socket files
-counts.flags           := $(LIBT_FAKE)
-counts-ordered.flags   := $(LIBT_FAKE) -DFUNCSCOPE_ORDERED
-counts-nosamples.flags := $(LIBT_FAKE) -DFUNCSCOPE_NO_SAMPLES
-nesting.flags          := $(LIBT_FAKE)
+counts.way           := fake
+counts-ordered.way   := ordered
+counts-nosamples.way := nosamples
+nesting.way          := fake
 
 LIBT_ASAN := counts nesting threads fork files
 LIBT_TSAN := counts threads
-asan.flags := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+asan.flags := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 tsan.flags := -fsanitize=thread
 
 # With another C library, where its compiler is installed.
@@ -48,21 +55,27 @@ $(LIBT)/asan $(LIBT)/tsan $(LIBT)/musl:
 	@mkdir -p $@
 
 libt_source = $(LIBT_SRC)/test_$(firstword $(subst -, ,$(1))).c
+libt_way    = $(or $($(1).way),plain)
 
+# LIBT_RULE TEST,FOLDER,FLAGS,COMPILER and LIBT_LIBRARY WAY,FOLDER,FLAGS,COMPILER
 define LIBT_RULE
-$(LIBT)/$(2)test_$(1): $(call libt_source,$(1)) $(LIBT_HDR)
-	$(4) $$(LIBT_CFLAGS) $$($(1).flags) $(3) -o $$@ $$< lib/funcscope.c
+$(LIBT)/$(2)test_$(1): $(call libt_source,$(1)) $(LIBT)/$(2)$(call libt_way,$(1)).o $(LIBT_HDR)
+	$(4) $$(LIBT_CFLAGS) $$($(call libt_way,$(1)).flags) $(3) -o $$@ $$< $(LIBT)/$(2)$(call libt_way,$(1)).o
 endef
-$(foreach t,$(LIBT_PLAIN),$(eval $(call LIBT_RULE,$(t),,,$(CC))))
-$(foreach t,$(LIBT_ASAN),$(eval $(call LIBT_RULE,$(t),asan/,$(asan.flags),$(CC))))
-$(foreach t,$(LIBT_TSAN),$(eval $(call LIBT_RULE,$(t),tsan/,$(tsan.flags),$(CC))))
-$(foreach t,$(LIBT_MUSL),$(eval $(call LIBT_RULE,$(t),musl/,$(musl.flags),musl-gcc)))
+define LIBT_LIBRARY
+$(LIBT)/$(2)$(1).o: lib/funcscope.c $(LIBT_HDR) | $(LIBT)/$(or $(2:/=),asan)
+	$(4) $$(LIBT_CFLAGS) $$($(1).flags) $(3) -c -o $$@ $$<
+endef
+libt_rules = $(foreach t,$(1),$(eval $(call LIBT_RULE,$(t),$(2),$(3),$(4)))) \
+	     $(foreach w,$(LIBT_WAYS),$(eval $(call LIBT_LIBRARY,$(w),$(2),$(3),$(4))))
+$(call libt_rules,$(LIBT_PLAIN),,,$(CC))
+$(call libt_rules,$(LIBT_ASAN),asan/,$(asan.flags),$(CC))
+$(call libt_rules,$(LIBT_TSAN),tsan/,$(tsan.flags),$(CC))
+$(call libt_rules,$(LIBT_MUSL),musl/,$(musl.flags),musl-gcc)
 
 $(LIBT)/cxx_%.o: $(LIBT_SRC)/cxx_%.cc $(LIBT_HDR)
 	$(CXX) $(LIBT_CXXFLAGS) $(LIBT_FAKE) -c -o $@ $<
 $(LIBT)/test_cxx.o: $(LIBT_SRC)/test_cxx.c $(LIBT_HDR)
-	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) -c -o $@ $<
-$(LIBT)/fake.o: lib/funcscope.c $(LIBT_HDR)
 	$(CC) $(LIBT_CFLAGS) $(LIBT_FAKE) -c -o $@ $<
 $(LIBT)/test_cxx: $(addprefix $(LIBT)/,test_cxx.o cxx_a.o cxx_b.o fake.o)
 	$(CXX) $(SYSFLAGS) -pthread -o $@ $^
@@ -84,12 +97,12 @@ $(LIBT)/libscoped.so: $(LIBT_SRC)/libscoped.c $(LIBT_HDR)
 	$(CC) $(LIBT_CFLAGS) -shared -fPIC -o $@ $< lib/funcscope.c
 $(LIBT)/libscoped-bare.so: $(LIBT_SRC)/libscoped.c $(LIBT_HDR)
 	$(CC) $(LIBT_CFLAGS) -shared -fPIC -o $@ $<
-$(LIBT)/test_shared: $(LIBT_SRC)/test_shared.c $(LIBT_HDR)
-	$(CC) $(LIBT_CFLAGS) -rdynamic -o $@ $< lib/funcscope.c -ldl
+$(LIBT)/test_shared: $(LIBT_SRC)/test_shared.c $(LIBT)/plain.o $(LIBT_HDR)
+	$(CC) $(LIBT_CFLAGS) -rdynamic -o $@ $< $(LIBT)/plain.o -ldl
 $(LIBT)/test_loaded: $(LIBT_SRC)/test_loaded.c $(LIBT_HDR)
 	$(CC) $(LIBT_CFLAGS) -o $@ $< -ldl
 
-$(addprefix $(LIBT)/,cxx_a.o cxx_b.o test_cxx.o fake.o hooked.o functions_c.o functions_cxx.o test_functions.o): | $(LIBT)/asan
+$(addprefix $(LIBT)/,cxx_a.o cxx_b.o test_cxx.o hooked.o functions_c.o functions_cxx.o test_functions.o): | $(LIBT)/asan
 
 test-lib: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES)
 test-lib: deps
