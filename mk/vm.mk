@@ -8,7 +8,8 @@
 #   make test-vm-amd64-6.1     one guest
 #   tests/vm/run GUEST --exec 'COMMAND'      look around in a guest
 
-VM_GUESTS := amd64-6.1 amd64-6.12 amd64-6.18 amd64-newest arm64-6.12
+# Those that take longest first.
+VM_GUESTS := amd64-6.12 amd64-6.1 arm64-6.12 amd64-6.18 amd64-newest
 
 # What a machine needs to run all guests and to build for them.
 VM_PACKAGES := qemu-system-x86 qemu-system-arm cpio debian-archive-keyring \
