@@ -240,7 +240,7 @@ MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfr
 
 # ---- copies ----
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "gpu: copies in every direction, memsets of every form, waits" {
 	measure gpu -- "$GPU/gpuapp13" h2d=3 d2h=4 d2d=5 default=2 h2d_async=3 h2d_pinned=4 d2h_async=5 d2d_async=2 peer=3 peer_async=2 2d=2 \
 		2d_driver=3 3d=2 batch=3 memset=4 memset_async=3 memsets=2 sync=5 devicesync=3 eventsync=2

@@ -261,7 +261,7 @@ teardown() { e2e_teardown; }
 	done <calls
 }
 
-# bats test_tags=once
+# bats test_tags=once,deep
 @test "--off-cpu: asleep is not running" {
 	need_tracepoints
 	fs_time --off-cpu "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 2000 20
