@@ -101,6 +101,20 @@ field() {
 	if [[ ${BASH_REMATCH[1]} == \"* ]]; then printf '%s\n' "${BASH_REMATCH[2]}"; else printf '%s\n' "${BASH_REMATCH[1]}"; fi
 }
 
+# pick KEY LINE: a number or word, into REPLY; fails if the line has no such key. Starts no process, which takes a guest long.
+pick() {
+	[[ $2 =~ \"$1\":([^]\",{}[]+) ]] || return
+	REPLY=${BASH_REMATCH[1]}
+}
+
+# pick_lost LINE: the sum of its losses, into REPLY.
+pick_lost() {
+	local IFS=, part
+	REPLY=0
+	[[ $1 =~ \"lost\":\{([^}]*)\} ]] || return
+	for part in ${BASH_REMATCH[1]}; do REPLY=$((REPLY + ${part##*:})); done
+}
+
 # has KEY=VALUE LINE
 has() {
 	local text="\"${1%%=*}\":"
@@ -160,19 +174,31 @@ assert_calls() {
 	assert_eq "calls of $1" "$2" "$(calls "function=$1")"
 }
 
-# The summary is the last and only one, and seen = kept + losses, kept = what the rows say.
-books_close() {
-	local line kept lost=0 rows=0 n
+# rows_add_up TYPE: seen = kept + losses; kept = what the rows of that type count.
+rows_add_up() {
+	local line last='' rows=0 summaries=0 seen kept lost
 	while read -r line; do
-		[[ $line != *'"type":"count"'* ]] || rows=$((rows + $(field count "$line")))
+		last=$line
+		case $line in
+		*"\"type\":\"$1\""*) pick count "$line" && rows=$((rows + REPLY)) ;;
+		*'"type":"summary"'*) summaries=$((summaries + 1)) ;;
+		esac
 	done <"$TMP/out"
-	line=$(last_line)
-	assert_eq "type of the last line" summary "$(field type "$line")"
-	assert_eq "summaries" 1 "$(grep -c '"type":"summary"' "$TMP/out")"
-	for n in $(summary lost | grep -o '[0-9]*'); do lost=$((lost + n)); done
-	kept=$(summary kept)
-	assert_eq "seen = kept + lost in $line" "$(summary seen)" $((kept + lost))
+	assert_eq "type of the last line" summary "$(field type "$last")"
+	assert_eq "summaries" 1 "$summaries"
+	pick_lost "$last" || fail "no losses in $last"
+	lost=$REPLY
+	pick kept "$last" || fail "nothing kept in $last"
+	kept=$REPLY
+	pick seen "$last" || fail "nothing seen in $last"
+	seen=$REPLY
+	assert_eq "seen = kept + lost in $last" "$seen" $((kept + lost))
 	assert_eq "kept = the sum of the rows in $(<"$TMP/out")" "$kept" "$rows"
+}
+
+# Of count: the summary is the last and only one, and the books close.
+books_close() {
+	rows_add_up count
 	[[ -n ${IN_VM:-} ]] || assert_eq "lines of JSON" "$(wc -l <"$TMP/out")" "$(jq -c . "$TMP/out" | wc -l)"
 }
 

@@ -30,18 +30,9 @@ fs_trace() {
 	traced
 }
 
-# closed TYPE: seen = kept + losses; kept = what the rows of that type count.
+# closed TYPE: its books.
 closed() {
-	local line kept lost=0 rows=0 n
-	while read -r line; do
-		[[ $line != *"\"type\":\"$1\""* ]] || rows=$((rows + $(field count "$line")))
-	done <"$TMP/out"
-	line=$(last_line)
-	assert_eq "type of the last line" summary "$(field type "$line")"
-	for n in $(summary lost | grep -o '[0-9]*'); do lost=$((lost + n)); done
-	kept=$(summary kept)
-	assert_eq "seen = kept + lost in $line" "$(summary seen)" $((kept + lost))
-	assert_eq "kept = the sum of the rows in $(<"$TMP/out")" "$kept" "$rows"
+	rows_add_up "$1"
 }
 
 # traced: likewise for calls, which are a line each.
@@ -68,13 +59,18 @@ latency() {
 
 # truth KEY FUNCTION [KEY=VALUE...]: what the fixture says.
 truth() {
+	told "$@" && printf '%s\n' "$REPLY"
+}
+
+# told KEY FUNCTION [KEY=VALUE...]: likewise, into REPLY.
+told() {
 	local key=$1 line want
 	while read -r line; do
 		has "function=$2" "$line" || continue
 		for want in "${@:3}"; do
 			has "$want" "$line" || continue 2
 		done
-		field "$key" "$line" || continue
+		pick "$key" "$line" || continue
 		return
 	done <"$TMP/truth"
 	fail "the fixture says no $key of $2: $(<"$TMP/truth")"
@@ -89,18 +85,33 @@ within() {
 # agrees FUNCTION [NESTED [KEY=VALUE...]]: percentiles and sums against what the fixture measured around and inside the same calls: within 3 %
 # and the floor, once for the call itself and once for each of the NESTED probed calls inside it.
 agrees() {
-	local function=$1 nested=${2:-0} key floor n
+	local function=$1 nested=${2:-0} key floor n row
 	shift
 	((!$#)) || shift
-	floor=$(($(latency floor_ns "$function" "$@") * (nested + 1)))
-	n=$(latency count "$function" "$@")
-	assert_eq "calls of $function $*" "$(truth count "$function" "$@")" "$n"
+	row=$(rows type=latency "function=$function" "$@")
+	[[ -n $row && $row != *$'\n'* ]] || fail "not one row of $function $*: $row"
+	pick floor_ns "$row"
+	floor=$((REPLY * (nested + 1)))
+	pick count "$row"
+	n=$REPLY
+	told count "$function" "$@"
+	assert_eq "calls of $function $*" "$REPLY" "$n"
 	for key in min p50 p90 p99 p999 max; do
-		within "$key of $function $*" "$(truth "low_${key}_ns" "$function" "$@")" "$(latency "${key}_ns" "$function" "$@")" \
-			"$(truth "high_${key}_ns" "$function" "$@")" "$floor"
+		agrees_within "$key" "${key}_ns" "$floor" "$@"
 	done
-	within "total of $function $*" "$(truth low_total_ns "$function" "$@")" "$(latency total_ns "$function" "$@")" \
-		"$(truth high_total_ns "$function" "$@")" $((floor * n))
+	agrees_within total total_ns $((floor * n)) "$@"
+}
+
+# agrees_within WHAT KEY SLACK [KEY=VALUE...]: one number of agrees' row.
+agrees_within() {
+	local what=$1 key=$2 slack=$3 low value
+	shift 3
+	told "low_$key" "$function" "$@"
+	low=$REPLY
+	pick "$key" "$row" || fail "no $key in $row"
+	value=$REPLY
+	told "high_$key" "$function" "$@"
+	within "$what of $function $*" "$low" "$value" "$REPLY" "$slack"
 }
 
 # encloses FUNCTION: with --raw, the uncorrected sum lies between the two sums that the fixture measured: no tolerance at all.
@@ -114,36 +125,44 @@ encloses() {
 
 # Every row is consistent in itself.
 latencies_add_up() {
-	local line key previous value n total buckets
+	local line key previous n total least most
 	while read -r line; do
+		pick count "$line" || fail "no count in $line"
+		n=$REPLY
+		((n)) || continue
 		previous=0
 		for key in min_ns p50_ns p90_ns p99_ns p999_ns max_ns; do
-			value=$(field "$key" "$line") || fail "no $key in $line"
-			((previous <= value)) || fail "$key is less than the one before it in $line"
-			previous=$value
+			pick "$key" "$line" || fail "no $key in $line"
+			((previous <= REPLY)) || fail "$key is less than the one before it in $line"
+			previous=$REPLY
+			[[ $key != min_ns ]] || least=$REPLY
 		done
-		n=$(field count "$line")
-		total=$(field total_ns "$line")
-		((n * $(field min_ns "$line") <= total && total <= n * $(field max_ns "$line"))) || fail "the total does not fit in $line"
-		value=$(field avg_ns "$line")
-		((n * (${value%.*} - 1) <= total && total <= n * (${value%.*} + 1))) || fail "the average does not fit in $line"
-		value=$(field stddev_ns "$line")
-		((${value%.*} <= $(field max_ns "$line") - $(field min_ns "$line") + 1)) || fail "the deviation does not fit in $line"
-		buckets=${line#*\"buckets\":[}
-		assert_eq "sum of the buckets in $line" "$n" "$(sum_of_buckets "$buckets")"
-	done < <(rows type=latency | grep -v '"count":0,')
+		most=$previous
+		pick total_ns "$line" || fail "no total_ns in $line"
+		total=$REPLY
+		((n * least <= total && total <= n * most)) || fail "the total does not fit in $line"
+		pick avg_ns "$line" || fail "no avg_ns in $line"
+		((n * (${REPLY%.*} - 1) <= total && total <= n * (${REPLY%.*} + 1))) || fail "the average does not fit in $line"
+		pick stddev_ns "$line" || fail "no stddev_ns in $line"
+		((${REPLY%.*} <= most - least + 1)) || fail "the deviation does not fit in $line"
+		sum_of_buckets "$line"
+		assert_eq "sum of the buckets in $line" "$n" "$REPLY"
+	done < <(rows type=latency)
 }
 
-# sum_of_buckets '[LOW,HIGH,COUNT],...'
+# sum_of_buckets LINE: of "buckets":[[LOW,HIGH,COUNT],...], into REPLY.
 sum_of_buckets() {
-	local rest=$1 sum=0 high=0
-	while [[ $rest =~ ^,?\[([0-9]+),([0-9]+),([0-9]+)\](.*) ]]; do
-		((BASH_REMATCH[1] >= high && BASH_REMATCH[2] > BASH_REMATCH[1])) || fail "buckets out of order: $1"
-		high=${BASH_REMATCH[2]}
-		sum=$((sum + BASH_REMATCH[3]))
-		rest=${BASH_REMATCH[4]}
+	local IFS=, all text high=0 i sum=0 bucket='\[[0-9]+,[0-9]+,[0-9]+\]'
+	[[ $1 =~ \"buckets\":\[($bucket(,$bucket)*)\] ]] || fail "no buckets in $1"
+	text=${BASH_REMATCH[1]//\[/}
+	# shellcheck disable=SC2206 # words
+	all=(${text//\]/})
+	for ((i = 0; i < ${#all[@]}; i += 3)); do
+		((all[i] >= high && all[i + 1] > all[i])) || fail "buckets out of order: $1"
+		high=${all[i + 1]}
+		sum=$((sum + all[i + 2]))
 	done
-	echo "$sum"
+	REPLY=$sum
 }
 
 # ---- stacks ----
