@@ -271,13 +271,15 @@ static void cut_suffixes(char *name)
 enum fsc_fragile fsc_fragile_function(const char *name)
 {
 	char plain[64];
+	size_t n;
 
 	if (is_among(name, always, LENGTH(always)) || !strncmp(name, "_dl_runtime_", 12))
 		return FSC_FRAGILE_ALWAYS;
 	name = skip_prefixes(name);
-	if (strlen(name) >= sizeof(plain))
+	n = strlen(name) + 1;
+	if (n > sizeof(plain))
 		return FSC_FRAGILE_NOT;
-	strcpy(plain, name);
+	memcpy(plain, name, n);
 	cut_suffixes(plain);
 	return is_among(plain, unwound, LENGTH(unwound)) ? FSC_FRAGILE_UNWOUND : FSC_FRAGILE_NOT;
 }
