@@ -92,8 +92,7 @@ struct fsc_scope {
 	const char *command; /* path of a program about to be run, NULL for none */
 	bool regex;
 	bool pairs;	/* entry and return will be probed together */
-	bool strangers; /* returns that the kernel catches are caught in programs we know nothing of
-			 */
+	bool strangers; /* unknown programs would have their return addresses replaced */
 	enum fsc_returns returns;
 	const struct fsc_pattern *excludes;
 	size_t n_excludes;

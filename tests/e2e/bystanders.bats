@@ -97,7 +97,7 @@ bystanders() {
 	refute_match summary "$(last_line)" bystanders
 }
 
-# go_on WHAT: programs that throw through a library's function, and that change stacks inside it, do as if nobody watched.
+# go_on WHAT: runs a program that throws through a library function and one that switches stacks inside it; both must work.
 go_on() {
 	local got status
 	for program in throwsback turns; do
@@ -108,7 +108,7 @@ go_on() {
 }
 
 # bats test_tags=guest
-@test "returns are caught of those who are watched: programs beside throw, and change stacks, as ever" {
+@test "return probes leave unwatched programs alone: exceptions and coroutines work" {
 	local command words=() via commands=("time" "count r:" "trace --ret") ways=best
 	# In a guest the best is what the host calls multi or single.
 	if [[ -z ${IN_VM:-} ]]; then
@@ -126,7 +126,7 @@ go_on() {
 	done
 }
 
-@test "everybody is watched: all of them throw, and change stacks, as ever" {
+@test "return probes in all processes: exceptions and coroutines work" {
 	local command words=()
 	for command in "time" "count r:" "trace --ret"; do
 		read -ra words <<<"${command%r:}"

@@ -147,7 +147,7 @@ teardown() { e2e_teardown; }
 }
 
 # bats test_tags=guest
-@test "coroutines go on where they were: in their own functions and in a library's" {
+@test "coroutines work while their own functions, or a library's, are timed" {
 	local words via
 	for via in $(ways); do
 		for words in "time --via $via $FIXTURES/turns:turn" "time --via $via --self $FIXTURES/libback.so:back_call" \
