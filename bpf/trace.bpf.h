@@ -39,6 +39,15 @@ static __always_inline bool sampled_out(__u32 row)
 	return true;
 }
 
+/* A monitor asks for the stacks of slow calls alone. The return of a call whose entry was sent
+ * needs none: the entry has it. */
+static __always_inline bool wants_stack(const struct fsc_rec_call *rec)
+{
+	if (cfg.rules)
+		return rec->flags;
+	return FSC_MODE != FSC_MODE_TRACE || !cfg.pairs || rec->event != FSC_CALL_RETURN;
+}
+
 /* What every record says. Where the call comes from is told by the row; caller: see caller_of().
  * row_event: the row, above it 16 bits of event, above these the flags. */
 static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
@@ -60,10 +69,9 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 	rec->gid = user >> 32;
 	rec->event = (__u16)(row_event >> 32);
 	rec->kstack = rec->ustack = NO_STACK;
-	/* A monitor asks for stacks of slow calls alone. */
-	if (cfg.stacks & FSC_STACKS_KERNEL && (!cfg.rules || rec->flags))
+	if (cfg.stacks & FSC_STACKS_KERNEL && wants_stack(rec))
 		rec->kstack = take_stack(&c, 0);
-	if (cfg.stacks & FSC_STACKS_USER && (!cfg.rules || rec->flags)) {
+	if (cfg.stacks & FSC_STACKS_USER && wants_stack(rec)) {
 		note_pid(rec->pid);
 		rec->ustack = take_stack(&c, BPF_F_USER_STACK);
 	}

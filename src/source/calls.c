@@ -277,6 +277,16 @@ static int name_return(struct fsc_call_source *s, uint32_t row, struct fsc_call 
 	return 0;
 }
 
+/* The stack of a call that was shown at its entry was shown there. */
+static bool has_stack(const struct fsc_call_source *s, const struct fsc_rec_call *rec, bool slow)
+{
+	if (!s->opts.kernel_stack && !s->opts.user_stack)
+		return false;
+	if (s->opts.slow_stacks)
+		return slow;
+	return s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN;
+}
+
 int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, struct fsc_err *err)
 {
 	struct fsc_call_source *s = w->s;
@@ -297,7 +307,7 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 		rc = name_values(s, &c, err);
 	if (!rc)
 		rc = name_return(s, rec->row, &c, err);
-	if (!rc && (s->opts.kernel_stack || s->opts.user_stack) && (c.slow || !s->opts.slow_stacks))
+	if (!rc && has_stack(s, rec, c.slow))
 		rc = name_stacks(s, rec, &c, err);
 	if (!rc && s->opts.drop_stacks)
 		rc = note_used(s, rec, err);

@@ -76,6 +76,13 @@ teardown() { e2e_teardown; }
 	assert_eq "returns of the outermost" 2 "$(rows type=call event=return | grep -vc '"depth"')"
 }
 
+@test "a call has one stack, taken at its entry: the return's would be counted as lost where there is no room for it" {
+	fs_ok trace --tree -U -f json "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 3
+	assert_eq "entries" 3 "$(grep -c '"event":"entry".*"user_stack":\["nest_dive"' out)"
+	assert_eq "calls and returns" 4 "$(grep -c '"event":"\(call\|return\)"' out)"
+	assert_eq "returns with a stack" 0 "$(grep '"event":"return"' out | grep -c user_stack)"
+}
+
 # bats test_tags=once,deep
 @test "--ret: what is filtered or sampled out leaves no return behind, on each rung" {
 	for via in $(ways); do
