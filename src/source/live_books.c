@@ -27,13 +27,14 @@ struct row_places {
 	bool listed;
 };
 
-static int count_places(const struct fsc_live *l, struct row_places **ret, struct fsc_err *err)
+/* NULL: memory is out. Caller frees. */
+static struct row_places *count_places(const struct fsc_live *l)
 {
 	const struct fsc_vec *refused = fsc_session_refused(l->session);
 	struct row_places *rows = calloc(l->targets->rows.n + 1, sizeof(*rows));
 
 	if (!rows)
-		return fsc_err_nomem(err);
+		return NULL;
 	for (size_t i = 0; i < fsc_targets_count(l->targets); i++)
 		rows[fsc_targets_at(l->targets, i)->row].left++;
 	for (size_t i = 0; i < refused->n; i++) {
@@ -41,8 +42,7 @@ static int count_places(const struct fsc_live *l, struct row_places **ret, struc
 
 		rows[fsc_targets_at(l->targets, r->target)->row].left--;
 	}
-	*ret = rows;
-	return 0;
+	return rows;
 }
 
 /* A function is listed once, however many of its places were refused: either all or some. */
@@ -280,12 +280,10 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 				.duration_s = duration_s,
 				.funcs = l->funcs,
 				.n_funcs = l->targets->rows.n};
-	FSC_AUTO(fsc_freep) struct row_places *rows = NULL;
-	int rc = count_places(l, &rows, err);
+	FSC_AUTO(fsc_freep) struct row_places *rows = count_places(l);
+	int rc = rows ? list_refusals(l, rows, &s, err) : fsc_err_nomem(err);
 
-	if (!rc)
-		rc = list_refusals(l, rows, &s, err);
-	if (rc)
+	if (!rows || rc)
 		return rc;
 	s.seen = count_seen(l);
 	close_books(l, &s, err);
