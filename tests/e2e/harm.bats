@@ -20,7 +20,7 @@ private_copies() {
 }
 
 # In a guest each probe costs; where they go on one by one, every fifth must do.
-# bats test_tags=guest,deep
+# bats test_tags=guest,deep,harm
 @test "of all encodings that funcscope attaches to, none is changed" {
 	local set=encodings
 	need_fixture harm/sweep
