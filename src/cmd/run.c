@@ -61,13 +61,10 @@ static bool follows(const struct run *r, const char *command)
 	       fsc_libs_may_fork(command);
 }
 
-/* Whether returns are caught in programs that nobody named: in all of them, or in those beside, as
- * long as the kernel cannot tell them apart at the entry. */
-static bool catches_strangers(const struct run *r)
+/* Whether programs will be probed that nobody named: all of them, or whatever a command starts. */
+static bool meets_strangers(const struct run *r)
 {
-	if (!r->plan->command && !r->who.owners.n)
-		return true;
-	return r->follow && (r->o->via != FSC_VIA_BEST || !fsc_feature_uprobe_session_quick());
+	return r->follow || (!r->plan->command && !r->who.owners.n);
 }
 
 static int resolve(struct run *r, struct fsc_err *err)
@@ -84,7 +81,7 @@ static int resolve(struct run *r, struct fsc_err *err)
 	    .command = path,
 	    .pairs = r->plan->session.mode == FSC_MODE_TIME || r->plan->session.weigh ||
 		     r->plan->session.pairs,
-	    .strangers = catches_strangers(r),
+	    .strangers = meets_strangers(r),
 	    .returns = (enum fsc_returns)r->o->returns,
 	};
 

@@ -52,13 +52,12 @@ static bool reach(struct walk *w, uint64_t addr)
 	return place != NULL;
 }
 
-/* What the loader puts into that word: the C library's functions are known by their names. */
+/* What the loader puts into that word: the C library's functions are known by their names. One of
+ * the file's own may be replaced by the program's. */
 static bool known_import(struct walk *w, uint64_t slot)
 {
 	const struct fsc_import *x = fsc_elf_import_at(w->elf, slot);
 
-	if (x && x->addr)
-		return reach(w, x->addr);
 	return x && !strncmp(x->version, "GLIBC_", 6) &&
 	       fsc_fragile_function(x->name) == FSC_FRAGILE_NOT;
 }

@@ -30,9 +30,9 @@ struct fsc_usdt {
 
 /* A word that the loader fills with the address of a function. */
 struct fsc_import {
-	uint64_t slot;		    /* its virtual address */
-	const char *name, *version; /* "" where there is none; owned by the fsc_elf */
-	uint64_t addr;		    /* in this file; 0: another one has it, or it is chosen later */
+	uint64_t slot; /* its virtual address */
+	const char *name,
+	    *version; /* of another file's; "" where there is none; owned by the fsc_elf */
 };
 
 /* Opens path. root is the root directory of the process the file belongs to ("/proc/PID/root"), ""

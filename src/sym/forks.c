@@ -34,8 +34,7 @@ static bool file_makes(const char *path, const char *root)
 	return fsc_elf_open(path, root, &e, NULL) || fsc_elf_mentions(e, makes);
 }
 
-/* Whether everything that the file needs is among the files. One that needs nothing and is a
- * program has the C library inside, and does not say what it calls. */
+/* Whether everything that the file needs is among the files. */
 static bool is_complete(const struct fsc_vec *files, const struct fsc_libs_file *f)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -43,13 +42,10 @@ static bool is_complete(const struct fsc_vec *files, const struct fsc_libs_file 
 
 	if (fsc_elf_open(f->path, f->root, &e, NULL))
 		return false;
-	needed = fsc_elf_needed(e);
-	if (!needed || (!needed[0] && fsc_elf_is_program(e)))
-		return false;
-	for (; *needed; needed++)
+	for (needed = fsc_elf_needed(e); needed && *needed; needed++)
 		if (!fsc_libs_has_base(files, *needed))
 			return false;
-	return true;
+	return needed != NULL;
 }
 
 bool fsc_libs_may_fork(const char *program)
@@ -60,7 +56,9 @@ bool fsc_libs_may_fork(const char *program)
 	/* Most do: then there is no need to look for their libraries. */
 	if (getenv("LD_PRELOAD") || getenv("LD_AUDIT") || file_makes(program, ""))
 		return true;
-	alone = !fsc_libs_needed(program, &files, NULL) && files.n;
+	/* A program that needs nothing has the C library inside, or is the loader of another one.
+	 */
+	alone = !fsc_libs_needed(program, &files, NULL) && files.n > 1;
 	for (size_t i = 0; alone && i < files.n; i++) {
 		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
 

@@ -104,9 +104,7 @@ static int add_import(struct fsc_elf *e, const struct dynamic *d, const Elf64_Re
 		return fsc_err_nomem(err);
 	*x = (struct fsc_import){
 	    .slot = r->r_offset, .name = string_at(d, s->st_name), .version = ""};
-	if (s->st_shndx != SHN_UNDEF)
-		x->addr = ELF64_ST_TYPE(s->st_info) == STT_GNU_IFUNC ? 0 : s->st_value;
-	else if (i < d->n_versym)
+	if (s->st_shndx == SHN_UNDEF && i < d->n_versym)
 		x->version = version_needed(d, ((const uint16_t *)d->versym)[i] & VERSION_NUMBER);
 	return 0;
 }

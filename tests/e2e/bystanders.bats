@@ -126,6 +126,16 @@ go_on() {
 	done
 }
 
+@test "return probes in children of a command: exceptions and coroutines work" {
+	local command words=()
+	for command in "time" "time --self" "count r:" "trace --ret" "stack --weight time"; do
+		read -ra words <<<"${command%r:}"
+		fs "${words[@]}" -o books "${command#"${command%r:}"}$FIXTURES/libback.so:back_*" -- \
+			sh -c "$FIXTURES/throwsback; echo \$?; $FIXTURES/turns; echo \$?"
+		assert_eq "$command: $(<err)" "caught 5, returned 5, destroyed 3 7 turned 30 7 " "$(tr '\n' ' ' <out)"
+	done
+}
+
 @test "return probes in all processes: exceptions and coroutines work" {
 	local command words=()
 	for command in "time" "count r:" "trace --ret"; do

@@ -57,6 +57,8 @@ static void another_library(void **state)
 {
 	(void)state;
 	expect("leaves", true);
+	expect("replaceable",
+	       true); /* by a function of the program's with the name of its callee */
 }
 
 int main(void)

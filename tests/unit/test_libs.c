@@ -279,6 +279,7 @@ static void what_may_fork_for_all_we_know(void **state)
 	assert_true(fsc_libs_may_fork(fixture("prog-static")));
 	assert_true(fsc_libs_may_fork(fixture("behind-lost"))); /* a library that is not found */
 	assert_true(fsc_libs_may_fork(fixture("script")));
+	assert_true(fsc_libs_may_fork("/lib64/ld-linux-x86-64.so.2"));
 	assert_true(fsc_libs_may_fork(fixture("not-there")));
 	assert_int_equal(setenv("LD_PRELOAD", "libwhatever.so", 1), 0);
 	assert_true(fsc_libs_may_fork(fixture("prog-pie")));
