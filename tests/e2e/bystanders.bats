@@ -107,7 +107,7 @@ go_on() {
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "return probes leave unwatched programs alone: exceptions and coroutines work" {
 	local command words=() via commands=("time" "count r:" "trace --ret") ways=best
 	# In a guest the best is what the host calls multi or single.

@@ -85,7 +85,7 @@ attach() {
 
 LAUNCHES='launch=30 launchex=20 coop=10 graph=4 long=3 driver=12 driverex=11 gemm=6 sgemm=5 allreduce=7 ptsz=2'
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "gpu: launches of CUDA 13's runtime: every one once, every field" {
 	# shellcheck disable=SC2086 # several words
 	measure gpu --args --launch-errors -- "$GPU/gpuapp13" $LAUNCHES

@@ -110,7 +110,7 @@ proves() {
 }
 
 # Every rung: some functions are refused by all kernels (notrace, on the kprobe blacklist). Named in full they are tried.
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "one bad function never sinks the others" {
 	bad=$(awk '$2 ~ /^0x/ && $3 != "" { print $3; exit } NF == 2 { print $2; exit }' /sys/kernel/debug/kprobes/blacklist 2>/dev/null || true)
 	if [[ -z $bad ]]; then

@@ -288,7 +288,7 @@ told() {
 
 # ---- processes and libraries that come and go ----
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "a process that starts later is picked up by its name, its end is noticed" {
 	cp "$FIXTURES/runner" target
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["targ?t"]}, "report": {"every": "0", "by_process": true}'

@@ -146,7 +146,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,deep
 @test "coroutines work while their own functions, or a library's, are timed" {
 	local words via
 	for via in $(ways); do
@@ -222,7 +222,7 @@ teardown() { e2e_teardown; }
 	assert_match "stderr" "$(<err)" 'survived 3 of 3'
 }
 
-# bats test_tags=guest,long
+# bats test_tags=guest,long,deep
 @test "a child forked inside a timed function returns from what it did not enter" {
 	local how
 	for how in $(ways | sed 's/^/--via=/') --self; do

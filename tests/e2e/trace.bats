@@ -61,7 +61,7 @@ teardown() { e2e_teardown; }
 	done
 }
 
-# bats test_tags=guest
+# bats test_tags=guest,long
 @test "--ret: several probes on one function, each joined with its return" {
 	for via in $(ways); do
 		fs_trace --via "$via" --ret "$FIXTURES/nest:nest_dive \"A %d\", d" "$FIXTURES/nest:nest_div* \"B %d\", d" \
