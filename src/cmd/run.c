@@ -51,8 +51,8 @@ struct run {
 
 /* ---- preparation ---- */
 
-/* A command that has no children needs no probes in other processes. Where the kernel could keep
- * many of them to one process only singly, they rather go to all. */
+/* A command that cannot fork needs no probes in other processes. But if the kernel can limit only
+ * single probes to a process, not a link of many (Linux 6.6 to 6.9), the link goes to all. */
 static bool follows(const struct run *r, const char *command)
 {
 	if (!command || r->o->follow || r->o->no_follow)

@@ -347,6 +347,14 @@ static enum fsc_fragile_file unwinding_in(const struct search *s, struct fsc_elf
 	return own == FSC_FRAGILE_FILE_NOT && s->callers_unwind ? FSC_FRAGILE_FILE_ANY : own;
 }
 
+/* What the whole file says about catching returns in it. */
+static void check_file(struct search *s, struct fsc_elf *e)
+{
+	s->go = fsc_elf_has_section(e, ".gopclntab");
+	s->unwinding = unwinding_in(s, e);
+	s->strangers = s->scope->strangers && fsc_fragile_shared(e);
+}
+
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -355,9 +363,7 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 
 	if (rc)
 		return rc;
-	s->go = fsc_elf_has_section(e, ".gopclntab");
-	s->unwinding = unwinding_in(s, e);
-	s->strangers = s->scope->strangers && fsc_fragile_shared(e);
+	check_file(s, e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -457,9 +463,7 @@ static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exit
 
 	if (rc)
 		return rc;
-	s.go = fsc_elf_has_section(e, ".gopclntab");
-	s.unwinding = unwinding_in(&s, e);
-	s.strangers = scope->strangers && fsc_fragile_shared(e);
+	check_file(&s, e);
 	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
