@@ -42,8 +42,8 @@ include mk/packages.mk
 include mk/cross.mk
 include mk/zydis.mk
 
-SRC  := src/main.c $(wildcard src/base/*.c src/model/*.c src/sym/*.c src/probe/*.c src/engine/*.c \
-	src/source/*.c src/sink/*.c src/web/*.c src/monitor/*.c src/gpu/*.c src/cmd/*.c)
+# Every folder of src but trial, which is a program of its own.
+SRC  := src/main.c $(filter-out src/trial/%,$(wildcard src/*/*.c))
 OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(O)/obj/gen/driver_trial.o
 # What a command does with a hit is compiled for itself (src/engine/objects.c); counting gives the skeleton its name.
 MODES := time stack trace
@@ -103,7 +103,7 @@ $(O)/gen/syscalls.inc:
 		sed -n 's/^#define __NR_\([a-z0-9_]*\) .*/{"\1", __NR_\1},/p' | sort >$@.tmp
 	mv $@.tmp $@
 
-$(O)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+$(O)/obj/kernel/syscalls.o: $(O)/gen/syscalls.inc
 
 # The script inside a flame graph, as C text.
 $(O)/gen/flamegraph.inc: src/sink/flamegraph.js

@@ -1,7 +1,7 @@
 /* The Python functions that the current thread is in. Python keeps its frames in lists of its own;
  * this walks them in the process's memory, with the offsets that user space found
- * (src/sym/python.h) for the process. Python's threads are recognised by their numbers, not by the
- * thread pointer: that would have to be read out of kernel structures, which differ. */
+ * (src/python/python.h) for the process. Python's threads are recognised by their numbers, not by
+ * the thread pointer: that would have to be read out of kernel structures, which differ. */
 #ifndef FSC_BPF_PYTHON_H
 #define FSC_BPF_PYTHON_H
 

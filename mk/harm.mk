@@ -7,7 +7,7 @@
 HARM      := $(FIX)/harm
 HARM_SETS := encodings short libraries
 HARM_ALL  := $(HARM_SETS:%=$(HARM)/lib%.so) $(addprefix $(HARM)/,harm-runner harm-compare sweep)
-HARM_OBJ  := $(filter $(O)/obj/base/%.o $(O)/obj/sym/%.o $(O)/obj/probe/%.o,$(OBJ))
+HARM_OBJ  := $(filter $(foreach d,base elf types dwarf proc kernel sym probe,$(O)/obj/$(d)/%.o),$(OBJ))
 HARM_HDR  := $(wildcard tests/harm/*.h)
 HARM_FLAGS := $(FIX_CFLAGS) -Itests
 

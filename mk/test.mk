@@ -22,7 +22,7 @@ $(UNIT)/obj/%.o: src/%.c $(SKEL)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(UNIT)/obj/sym/syscalls.o: $(O)/gen/syscalls.inc
+$(UNIT)/obj/kernel/syscalls.o: $(O)/gen/syscalls.inc
 $(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
 
 $(UNIT_LIB): $(UNIT_OBJ)

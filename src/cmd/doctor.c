@@ -14,7 +14,7 @@
 #include "engine/hazards.h"
 #include "engine/kernel.h"
 #include "engine/privilege.h"
-#include "sym/tracefs.h"
+#include "kernel/tracefs.h"
 
 struct doctor_opts {
 	int format;

@@ -22,7 +22,7 @@
 #include "sink/sink.h"
 #include "source/cgroups.h"
 #include "source/live.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 /* Seconds between two looks at the CPU time. */
 #define TICK	    0.1

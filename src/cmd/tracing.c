@@ -13,10 +13,10 @@
 #include "probe/params.h"
 #include "probe/tracefields.h"
 #include "probe/usdtargs.h"
-#include "sym/dwarftypes.h"
-#include "sym/elf.h"
-#include "sym/tpformat.h"
-#include "sym/tracefs.h"
+#include "dwarf/signatures.h"
+#include "elf/elf.h"
+#include "kernel/tpformat.h"
+#include "kernel/tracefs.h"
 
 enum { TYPE_DEPTH = 3, MOST_RINGS = 64 };
 

@@ -7,7 +7,7 @@
 #include "probe/target.h"
 #include "probe/tracespec.h"
 #include "source/calls.h"
-#include "sym/types.h"
+#include "types/types.h"
 
 struct fsc_tracing {
 	struct fsc_tracespec *specs;

@@ -12,8 +12,8 @@
 #include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
-#include "sym/tpformat.h"
-#include "sym/tracefs.h"
+#include "kernel/tpformat.h"
+#include "kernel/tracefs.h"
 
 static int link_perf(const struct bpf_program *p, int id, uint64_t cookie)
 {

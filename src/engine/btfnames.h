@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/map.h"
-#include "sym/ksyms.h"
+#include "kernel/ksyms.h"
 
 struct fsc_btf_names {
 	struct fsc_map ids;

@@ -1,5 +1,5 @@
 /* Types out of BTF: one function per kind, in a table. The kernel wrote it and libbpf has checked
- * it, so it is read right here, into the tables of sym/typetab.h. */
+ * it, so it is read right here, into the tables of types/table.h. */
 #include "engine/btftypes.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/map.h"
-#include "sym/typetab.h"
+#include "types/table.h"
 
 #define POINTER_SIZE 8
 

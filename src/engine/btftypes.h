@@ -3,7 +3,7 @@
 #define FSC_ENGINE_BTFTYPES_H
 
 #include "base/err.h"
-#include "sym/types.h"
+#include "types/types.h"
 
 /* The signatures of n functions of the kernel, or of a module (NULL: the kernel proper; names that
  * the module lacks are not looked for in the kernel); ret[i].found says whether there is one. What

@@ -17,7 +17,7 @@
 #include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
-#include "sym/tracefs.h"
+#include "kernel/tracefs.h"
 
 enum { ROUNDS = 9, HITS = 64 };
 

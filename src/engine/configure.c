@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "engine/preempt.h"
 #include "engine/session_priv.h"
-#include "sym/libs.h"
-#include "sym/tpformat.h"
-#include "sym/tracefs.h"
+#include "proc/libs.h"
+#include "kernel/tpformat.h"
+#include "kernel/tracefs.h"
 
 void fsc_configure_pidns(struct fsc_config *cfg)
 {

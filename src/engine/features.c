@@ -19,7 +19,7 @@
 #include "base/cleanup.h"
 #include "engine/self.h"
 #include "engine/sys.h"
-#include "sym/tracefs.h"
+#include "kernel/tracefs.h"
 
 #define TRIAL_KERNEL_FUNCTION "vfs_read"
 

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "engine/kfuncs.h"
-#include "sym/tracefs.h"
+#include "kernel/tracefs.h"
 
 /* "none voluntary (full) lazy": the one in brackets holds. */
 static bool mode_of_scheduler(char *mode, size_t n)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu/books_priv.h"
-#include "sym/maps.h"
+#include "proc/maps.h"
 
 enum { MOST_HOSTS = 65536 }; /* ranges of the host's memory that are remembered */
 

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 static bool is_trusted(const struct stat *st)
 {

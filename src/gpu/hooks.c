@@ -16,8 +16,8 @@
 #include "gpu/calls.h"
 #include "gpu/trial.h"
 #include "probe/uprobe.h"
-#include "sym/elf.h"
-#include "sym/libs.h"
+#include "elf/elf.h"
+#include "proc/libs.h"
 
 /* What the kernel side knows by number: drivers, for the offsets of their names. All other files,
  * and drivers for which there is no number left, have the last one, which has no offsets. */

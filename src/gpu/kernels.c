@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "sym/demangle.h"
-#include "sym/fatbin.h"
+#include "cuda/fatbin.h"
 
 enum { MOST_HANDLES = 1 << 20, OBJECT = 512 };
 

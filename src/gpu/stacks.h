@@ -7,7 +7,7 @@
 #include "gpu/texts.h"
 #include "model/gpu.h"
 #include "source/namer.h"
-#include "sym/python.h"
+#include "python/python.h"
 
 struct fsc_gpu_stacks;
 

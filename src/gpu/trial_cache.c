@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "sym/slurp.h"
+#include "base/slurp.h"
 
 /* Drivers change a few times a year; a file beyond this is not ours. */
 #define SIZE_MAX_BYTES (64 << 10)

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "gpu/watch_priv.h"
 #include "source/cputime.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 #define TICK 0.02
 #define SCAN                                                                                       \

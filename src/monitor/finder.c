@@ -15,8 +15,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "probe/uprobe.h"
-#include "sym/elf.h"
-#include "sym/slurp.h"
+#include "elf/elf.h"
+#include "base/slurp.h"
 
 /* A file, and whose; nobody's (0) is one that some process may use. */
 struct noted {

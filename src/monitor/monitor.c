@@ -20,7 +20,7 @@
 #include "engine/session.h"
 #include "monitor/monitor_priv.h"
 #include "source/cputime.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 #define TICK	0.02
 #define COLLECT 0.2  /* seconds between two looks at processes that ended */

@@ -17,7 +17,7 @@
 #include "base/map.h"
 #include "engine/mmaps.h"
 #include "source/cputime.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 /* What a reading needs at hand. */
 struct reading {

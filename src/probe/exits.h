@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "probe/target.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 /* A file whose functions are looked at. Compilers put code that is rarely run (a catch block) into
  * a part of its own, "NAME.cold"; the function may return from there, too. */

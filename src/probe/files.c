@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 int fsc_scope_files(const struct fsc_scope *scope, const struct fsc_spec *spec, bool mapped,
 		    struct fsc_vec *ret, struct fsc_err *err)

@@ -3,7 +3,7 @@
 #ifndef FSC_PROBE_FOREIGN_H
 #define FSC_PROBE_FOREIGN_H
 
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 /* True also where that cannot be told from the code: jumps by a table, much of it, code that is not
  * understood, no memory. */

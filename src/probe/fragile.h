@@ -7,7 +7,7 @@
 #ifndef FSC_PROBE_FRAGILE_H
 #define FSC_PROBE_FRAGILE_H
 
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 enum fsc_fragile {
 	FSC_FRAGILE_NOT,

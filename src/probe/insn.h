@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "probe/target.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 /* Whether a uprobe may be put on an instruction, and why not. */
 enum fsc_insn_verdict {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/str.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 struct fsc_matcher {
 	struct fsc_pattern pattern;

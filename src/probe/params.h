@@ -4,7 +4,7 @@
 #define FSC_PROBE_PARAMS_H
 
 #include "probe/names.h"
-#include "sym/types.h"
+#include "types/types.h"
 
 /* sig must outlive the names. user: pointers lead into the memory of the process. */
 void fsc_params_names(const struct fsc_signature *sig, bool user, struct fsc_names *ret);

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "sym/tpformat.h"
+#include "kernel/tpformat.h"
 
 static void typed(const struct fsc_tp_field *f, struct fsc_typed *ret)
 {

@@ -5,7 +5,7 @@
 #include "base/vec.h"
 #include "probe/names.h"
 
-/* fields: struct fsc_tp_field, of sym/tpformat.h; must outlive the names. */
+/* fields: struct fsc_tp_field, of kernel/tpformat.h; must outlive the names. */
 void fsc_tracefields_names(const struct fsc_vec *fields, struct fsc_names *ret);
 
 #endif

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sym/syscalls.h"
-#include "sym/tracefs.h"
+#include "kernel/syscalls.h"
+#include "kernel/tracefs.h"
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {

@@ -18,8 +18,9 @@
 #include "probe/match.h"
 #include "probe/uprobe.h"
 #include "sym/demangle.h"
-#include "sym/elf.h"
-#include "sym/libs.h"
+#include "dwarf/lines.h"
+#include "elf/elf.h"
+#include "proc/libs.h"
 
 /* "name.c:42" at the end of text: cuts it in two. */
 static bool split_line(char *text, unsigned *line)
@@ -302,7 +303,7 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 	FSC_AUTO(fsc_freep) uint64_t *offsets = NULL;
 	char why[FSC_INSN_WHY];
 	size_t n = 0;
-	int rc = fsc_elf_line(e, s->spec->file, s->spec->line, &offsets, &n, err);
+	int rc = fsc_dwarf_line(e, s->spec->file, s->spec->line, &offsets, &n, err);
 
 	if (rc)
 		return rc;

@@ -3,7 +3,7 @@
 #define FSC_PROBE_UPROBE_H
 
 #include "probe/target.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 struct fsc_wanted {
 	const char *function; /* name or glob, mangled or not */

@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "probe/files.h"
 #include "probe/insn.h"
-#include "sym/elf.h"
-#include "sym/libs.h"
+#include "elf/elf.h"
+#include "proc/libs.h"
 
 static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {

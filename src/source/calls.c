@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "source/calls_priv.h"
-#include "sym/types.h"
+#include "types/types.h"
 
 enum { LAG_NS = 20000000 };
 

@@ -7,7 +7,7 @@
 #include "model/call.h"
 #include "source/live.h"
 #include "source/namer.h"
-#include "sym/types.h"
+#include "types/types.h"
 
 struct fsc_call_source;
 

@@ -6,7 +6,7 @@
 #include "base/frame.h"
 #include "engine/mmaps.h"
 #include "engine/session.h"
-#include "sym/spaces.h"
+#include "proc/spaces.h"
 
 struct fsc_namer;
 

@@ -16,7 +16,7 @@
 #include "base/map.h"
 #include "source/scopes_priv.h"
 #include "sym/demangle.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 enum { TRIES = 50 };
 

@@ -7,7 +7,7 @@
 #include "source/region.h"
 #include "source/scopes.h"
 #include "source/ticks.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 struct process {
 	pid_t pid;  /* 0: only its files are there */

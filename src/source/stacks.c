@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "sym/unwind.h"
+#include "dwarf/unwind.h"
 
 enum {
 	FEW = 64,		/* copies that came since the last look: unwinding can begin */

@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "sym/slurp.h"
+#include "base/slurp.h"
 
 #define FUNCSCOPE_DISABLE
 #include "funcscope.h"

@@ -1,12 +1,11 @@
-/* What an address is, once it is known where it lies: the frames behind sym/symbolize.h. Included
- * by src/sym/ only. */
+/* What an address is, once it is known where it lies: the frames behind sym/symbolize.h. */
 #ifndef FSC_SYM_ANSWER_H
 #define FSC_SYM_ANSWER_H
 
 #include "base/frame.h"
-#include "sym/inlines.h"
-#include "sym/ksyms.h"
-#include "sym/spaces.h"
+#include "dwarf/inlines.h"
+#include "kernel/ksyms.h"
+#include "proc/spaces.h"
 
 /* Frames, innermost first, and their strings: owned. */
 struct fsc_answer {

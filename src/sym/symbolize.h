@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "base/frame.h"
-#include "sym/spaces.h"
+#include "proc/spaces.h"
 
 struct fsc_symbolizer;
 

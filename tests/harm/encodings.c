@@ -18,7 +18,7 @@
 #include "harm/layout.h"
 #include "probe/exits.h"
 #include "probe/insn.h"
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 static ZydisDecoder decoder;
 static ZydisFormatter formatter;

@@ -1,4 +1,4 @@
-/* Fatbins and cubins made by hand, for the tests of src/sym/fatbin*.c. Include after cmocka.h. */
+/* Fatbins and cubins made by hand, for the tests of src/cuda/fatbin*.c. Include after cmocka.h. */
 #ifndef FSC_TESTS_FATBINS_H
 #define FSC_TESTS_FATBINS_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "sym/fatbin_priv.h"
+#include "cuda/fatbin_priv.h"
 
 #if defined(__aarch64__)
 #define HOST_MACHINE EM_AARCH64

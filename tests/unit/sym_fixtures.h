@@ -1,5 +1,6 @@
-/* What the unit tests of src/sym share: the files that tests/unit/make-fixtures built, and short
- * ways to ask for one symbol or one damaged copy of a file. Include after cmocka.h. */
+/* What the unit tests of src/elf, dwarf, proc, python and sym share: the files that
+ * tests/unit/make-fixtures built, and short ways to ask for one symbol or one damaged copy of a
+ * file. Include after cmocka.h. */
 #ifndef FSC_TESTS_SYM_FIXTURES_H
 #define FSC_TESTS_SYM_FIXTURES_H
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sym/elf.h"
+#include "elf/elf.h"
 
 /* The path of a fixture; skips the test where there are none. Good for four calls. */
 static inline const char *fixture(const char *name)

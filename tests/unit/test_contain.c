@@ -1,4 +1,4 @@
-/* src/sym/contain.h: answers, errors and deaths of the child; and damaged debug information, which
+/* src/base/contain.h: answers, errors and deaths of the child; and damaged debug information, which
  * is what it is for. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sym/contain.h"
+#include "base/contain.h"
+#include "dwarf/lines.h"
 #include "sym_fixtures.h"
 
 /* Pushes *arg numbers; 0 of them is an error, negative: dies after one. */
@@ -169,7 +170,7 @@ static void damaged_debug_information(void **state)
 		memcpy(old, bytes + at, 8);
 		memset(bytes + at, rand(), 8);
 		if (!fsc_elf_open(make_file("damaged", bytes, size), "", &e, NULL)) {
-			if (fsc_elf_line(e, "lines.c", 4, &offsets, &n, &err))
+			if (fsc_dwarf_line(e, "lines.c", 4, &offsets, &n, &err))
 				assert_true(err.code > 0 && err.msg[0]);
 			free(offsets);
 			fsc_elf_free(e);

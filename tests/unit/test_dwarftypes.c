@@ -1,4 +1,4 @@
-/* Signatures out of DWARF (src/sym/dwarftypes.h) on tests/unit/make-fixtures' types.c and
+/* Signatures out of DWARF (src/dwarf/signatures.h) on tests/unit/make-fixtures' types.c and
  * types-cxx.cc: both versions of DWARF, with and without optimisation, and damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "base/buf.h"
-#include "sym/dwarftypes.h"
+#include "dwarf/signatures.h"
 #include "sym_fixtures.h"
 
 /* A function as one line: "int f(int a@1, double x@0)". Caller frees. */

@@ -1,4 +1,4 @@
-/* src/sym/elf.h: symbols out of every table, their versions and order, file offsets, and every kind
+/* src/elf/elf.h: symbols out of every table, their versions and order, file offsets, and every kind
  * of file that must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>

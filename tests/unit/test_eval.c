@@ -16,7 +16,7 @@
 #include "base/cleanup.h"
 #include "probe/tracefields.h"
 #include "probe/tracespec.h"
-#include "sym/tpformat.h"
+#include "kernel/tpformat.h"
 
 static const struct fsc_names plain = {.user = true};
 

@@ -24,8 +24,8 @@
 #include "eval_kernel.skel.h"
 #include "probe/tracefields.h"
 #include "probe/tracespec.h"
-#include "sym/tpformat.h"
-#include "sym/tracefs.h"
+#include "kernel/tpformat.h"
+#include "kernel/tracefs.h"
 
 enum { STRINGS = 3, STRING_SIZE = 34, MOST_INSNS = 200000 };
 

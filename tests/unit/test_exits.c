@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "probe/exits.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 #include "sym_fixtures.h"
 
 /* ---- known code ---- */

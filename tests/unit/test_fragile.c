@@ -9,7 +9,7 @@
 
 #include "probe/fragile.h"
 #include "base/vec.h"
-#include "sym/libs.h"
+#include "proc/libs.h"
 #include "sym_fixtures.h"
 
 static void names_that_are_never_entered_by_a_call(void **state)

@@ -1,4 +1,4 @@
-/* src/sym/ksyms.h on a kallsyms of our own, and on the machine's. */
+/* src/kernel/ksyms.h on a kallsyms of our own, and on the machine's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sym/ksyms.h"
+#include "kernel/ksyms.h"
 
 static const char sample[] = "ffffffff81000000 T _stext\n"
 			     "ffffffff81000010 t vfs_read\n"

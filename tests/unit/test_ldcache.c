@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/libs.h"
+#include "proc/libs.h"
 
 #if defined(__aarch64__)
 #define OWN 0x0a03

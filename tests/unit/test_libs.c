@@ -1,4 +1,4 @@
-/* src/sym/libs.h: names people type, the files of this very process and of a deleted program, a
+/* src/proc/libs.h: names people type, the files of this very process and of a deleted program, a
  * command's own directories, and hostile images of ld.so.cache. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "sym/libs.h"
-#include "sym/libs_priv.h"
+#include "proc/libs.h"
+#include "proc/libs_priv.h"
 #include "sym_fixtures.h"
 
 static void short_names(void **state)

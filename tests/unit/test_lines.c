@@ -1,4 +1,4 @@
-/* FILE:LINE (src/sym/lines.c, scopes.c) on tests/unit/make-fixtures' lines.c, whose line 4 is
+/* FILE:LINE (src/dwarf/lines.c, scopes.c) on tests/unit/make-fixtures' lines.c, whose line 4 is
  * inlined into two functions three times. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "dwarf/lines.h"
 #include "sym_fixtures.h"
 
 #define LINE_INLINED 4
@@ -34,11 +35,11 @@ static void assert_lines(const char *name, const char *root)
 	uint64_t *offsets = NULL;
 	size_t n = 0;
 
-	assert_int_equal(fsc_elf_line(e, "lines.c", LINE_ONE, &offsets, &n, &err), 0);
+	assert_int_equal(fsc_dwarf_line(e, "lines.c", LINE_ONE, &offsets, &n, &err), 0);
 	assert_int_equal(n, 1);
 	assert_true(offsets[0] == one->offset);
 	free(offsets);
-	assert_int_equal(fsc_elf_line(e, "./lines.c", LINE_INLINED, &offsets, &n, &err), 0);
+	assert_int_equal(fsc_dwarf_line(e, "./lines.c", LINE_INLINED, &offsets, &n, &err), 0);
 	assert_int_equal(n, 3);
 	assert_int_equal(count_in(one, offsets, n), 1);
 	assert_int_equal(count_in(two, offsets, n), 2);
@@ -62,7 +63,7 @@ static void one_place_per_scope(void **state)
 	size_t n = 0;
 
 	(void)state;
-	assert_int_equal(fsc_elf_line(e, "lines.c", LINE_LOOP, &offsets, &n, &err), 0);
+	assert_int_equal(fsc_dwarf_line(e, "lines.c", LINE_LOOP, &offsets, &n, &err), 0);
 	assert_int_equal(n, 1);
 	free(offsets);
 	fsc_elf_free(e);
@@ -88,7 +89,7 @@ static void assert_missing(const char *name, const char *file, unsigned line, in
 	uint64_t *offsets = NULL;
 	size_t n = 0;
 
-	assert_int_equal(fsc_elf_line(e, file, line, &offsets, &n, &err), -code);
+	assert_int_equal(fsc_dwarf_line(e, file, line, &offsets, &n, &err), -code);
 	assert_null(offsets);
 	if (!strstr(err.hint, hint))
 		fail_msg("'%s' (%s) does not say '%s'", err.hint, err.msg, hint);

@@ -1,4 +1,4 @@
-/* src/sym/maps.h: lines of /proc/PID/maps with odd paths, and lines that are none. */
+/* src/proc/maps.h: lines of /proc/PID/maps with odd paths, and lines that are none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "sym/maps.h"
+#include "proc/maps.h"
 
 static void odd_paths(void **state)
 {

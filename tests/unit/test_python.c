@@ -1,4 +1,4 @@
-/* src/sym/python.h: tables of lines as Python made them, and damaged ones; processes that run
+/* src/python/python.h: tables of lines as Python made them, and damaged ones; processes that run
  * Python, their frames found by the walk that bpf/python.bpf.h does, their names. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "python_child.h"
-#include "sym/python_priv.h"
+#include "python/python_priv.h"
 
 /* Up to which byte of the code it is which line. */
 struct lines {

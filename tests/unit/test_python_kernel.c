@@ -14,8 +14,8 @@
 
 #include "base/cleanup.h"
 #include "python_child.h"
-#include "sym/libs.h"
-#include "sym/python.h"
+#include "proc/libs.h"
+#include "python/python.h"
 #include "wire/config.h"
 
 #include "python_kernel.skel.h"

@@ -1,4 +1,4 @@
-/* src/sym/spaces.h: what lies where, through mmap, fork, exec, exit and being forgotten; and the
+/* src/proc/spaces.h: what lies where, through mmap, fork, exec, exit and being forgotten; and the
  * files behind it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/cleanup.h"
-#include "sym/spaces.h"
+#include "proc/spaces.h"
 #include "sym_fixtures.h"
 
 /* A number no process has. */

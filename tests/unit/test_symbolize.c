@@ -11,7 +11,8 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "sym/inlines.h"
+#include "dwarf/inlines.h"
+#include "dwarf/lines.h"
 #include "sym/symbolize.h"
 #include "sym_fixtures.h"
 
@@ -234,7 +235,7 @@ static void inlined_functions(void **state)
 	size_t n = 0, ones = 0, twos = 0;
 
 	(void)state;
-	assert_int_equal(fsc_elf_line(e, "lines.c", 4, &offsets, &n, NULL), 0);
+	assert_int_equal(fsc_dwarf_line(e, "lines.c", 4, &offsets, &n, NULL), 0);
 	assert_int_equal(n, 3);
 	for (int batch = 0; batch < 2; batch++) {
 		struct world w = make(true, NULL);

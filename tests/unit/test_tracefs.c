@@ -1,4 +1,5 @@
-/* src/sym/tracefs.h: the lists on a directory that looks like tracefs, and the real one where root.
+/* src/kernel/tracefs.h: the lists on a directory that looks like tracefs, and the real one where
+ * root.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sym/tracefs.h"
+#include "kernel/tracefs.h"
 
 static char dir[] = "/tmp/test_tracefs.XXXXXX";
 static int fake = -1;

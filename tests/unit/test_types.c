@@ -1,5 +1,5 @@
-/* src/sym/types.h without any file: members, names and values of types made by hand, and the
- * argument registers of both calling conventions (src/sym/abi.h). */
+/* src/types/types.h without any file: members, names and values of types made by hand, and the
+ * argument registers of both calling conventions (src/types/abi.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "sym/abi.h"
-#include "sym/types.h"
+#include "types/abi.h"
+#include "types/types.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -1,4 +1,4 @@
-/* The tables that types travel in (src/sym/typetab.h): levels of reading, the way through an array
+/* The tables that types travel in (src/types/table.h): levels of reading, the way through an array
  * of words and back, and words that somebody changed on the way. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "sym/typetab.h"
+#include "types/table.h"
 
 /* A source of types: number n is a struct of one pointer to n + 1, and of number n + 100, an int
  * called "number"; numbers from 200 on are those pointers. */

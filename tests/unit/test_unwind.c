@@ -1,4 +1,4 @@
-/* src/sym/unwind.h: the callers of a function of which registers and stack were copied, through a
+/* src/dwarf/unwind.h: the callers of a function of which registers and stack were copied, through a
  * library without frame pointers (libdeep.so), and through copies that are too short or damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 #include "sym/symbolize.h"
-#include "sym/unwind.h"
+#include "dwarf/unwind.h"
 #include "sym_fixtures.h"
 
 #define GONE 0x3ffffff0

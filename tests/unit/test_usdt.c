@@ -1,4 +1,4 @@
-/* USDT notes (src/sym/usdt.c): names, arguments, addresses, semaphores, a moved file, broken notes.
+/* USDT notes (src/elf/usdt.c): names, arguments, addresses, semaphores, a moved file, broken notes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,67 @@
+/* Finding and opening the DWARF of a program, and safe steps through its tree. What it says is read
+ * elsewhere (lines.c, scopes.c, functions.c and what it uses). */
+#include "dwarf/debuginfo.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static bool has_section(const struct fsc_image *im, const char *section)
+{
+	char packed[64];
+
+	snprintf(packed, sizeof(packed), ".z%s", section + 1); /* as old compilers packed it */
+	return fsc_image_section(im, section) || fsc_image_section(im, packed);
+}
+
+int fsc_debug_info_find(struct fsc_elf *e, const char *section, const struct fsc_image **ret,
+			struct fsc_err *err)
+{
+	const struct fsc_image *debug;
+
+	*ret = fsc_elf_image(e);
+	if (has_section(*ret, section))
+		return 0;
+	debug = fsc_elf_debug_file(e);
+	if (!debug && errno == ENOMEM)
+		return fsc_err_nomem(err);
+	*ret = debug;
+	if (debug && has_section(debug, section))
+		return 0;
+	fsc_err_set(err, ENODATA, "'%s' has no debug information", fsc_elf_image(e)->path);
+	fsc_err_hint(err, "compile it with -g, or install its debug package");
+	return -ENODATA;
+}
+
+int fsc_debug_info_open(const struct fsc_image *im, struct fsc_debug_info *ret, struct fsc_err *err)
+{
+	elf_version(EV_CURRENT);
+	/* Not mapped: that would copy nothing now, but fault later if the file shrinks. */
+	ret->elf = elf_begin(im->fd, ELF_C_READ, NULL);
+	ret->dwarf = ret->elf ? dwarf_begin_elf(ret->elf, DWARF_C_READ, NULL) : NULL;
+	if (!ret->dwarf)
+		return fsc_err_set(err, EBADMSG, "the debug information of '%s' cannot be read: %s",
+				   im->path, ret->elf ? dwarf_errmsg(-1) : elf_errmsg(-1));
+	return 0;
+}
+
+void fsc_debug_info_close(struct fsc_debug_info *d)
+{
+	if (d->dwarf)
+		dwarf_end(d->dwarf);
+	if (d->elf)
+		elf_end(d->elf);
+}
+
+bool fsc_die_child(Dwarf_Die *parent, Dwarf_Die *ret)
+{
+	Dwarf_Off at = dwarf_dieoffset(parent);
+
+	return !dwarf_child(parent, ret) && dwarf_dieoffset(ret) > at;
+}
+
+bool fsc_die_next(Dwarf_Die *die)
+{
+	Dwarf_Off at = dwarf_dieoffset(die);
+
+	return !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > at;
+}

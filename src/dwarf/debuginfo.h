@@ -1,0 +1,29 @@
+/* DWARF of one file, opened for libdw, and the way through its tree. For code that runs inside
+ * fsc_contain() only: libdw trusts what it reads. */
+#ifndef FSC_DWARF_DEBUGINFO_H
+#define FSC_DWARF_DEBUGINFO_H
+
+#include <elfutils/libdw.h>
+
+#include "elf/image.h"
+
+struct fsc_debug_info {
+	Elf *elf;
+	Dwarf *dwarf;
+};
+
+/* The image that has the section (".debug_line" and the like) of a program: its own, or the
+ * separate debug file. -ENODATA with a hint: none has. Runs outside the child. */
+int fsc_debug_info_find(struct fsc_elf *e, const char *section, const struct fsc_image **ret,
+			struct fsc_err *err);
+/* On failure too, fsc_debug_info_close() is right. */
+int fsc_debug_info_open(const struct fsc_image *im, struct fsc_debug_info *ret,
+			struct fsc_err *err);
+void fsc_debug_info_close(struct fsc_debug_info *d);
+
+/* The first child, and the next sibling in its place; false at the end. Siblings lie ahead only,
+ * whatever a file says that wants us to go in circles. */
+bool fsc_die_child(Dwarf_Die *parent, Dwarf_Die *ret);
+bool fsc_die_next(Dwarf_Die *die);
+
+#endif

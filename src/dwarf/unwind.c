@@ -1,0 +1,350 @@
+/* Unwinding with libdwfl: it is told which file lies where (spaces.c), reads memory out of the
+ * sample's copy of the stack, and finds the callers. All samples of a call are worked on in one
+ * child process (contain.c), grouped by process, so that the files of each are opened once. The
+ * answer comes back as numbers: for each sample whether it is whole (1) or cut (2), how many
+ * addresses there are, and these. */
+#include "dwarf/unwind.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/contain.h"
+#include "elf/image.h"
+
+struct job {
+	struct fsc_unwind *u;
+};
+
+struct batch {
+	struct fsc_spaces *spaces;
+	struct job *jobs; /* by process */
+	size_t n;
+};
+
+/* One process in the child. */
+struct unwinder {
+	Dwfl *dwfl;
+	struct fsc_vec loaded;	/* struct loaded */
+	struct fsc_unwind *job; /* the sample being unwound */
+	bool short_of;		/* memory was asked for that is not in the sample */
+	bool cut;		/* and it is a part of the stack */
+};
+
+/* A file that libdwfl knows of. It may have several executable mappings. */
+struct loaded {
+	const struct fsc_space_file *file;
+	uint64_t bias;
+};
+
+/* ---- what libdwfl asks ---- */
+
+static int no_elf(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+		  char **file_name, Elf **elf)
+{
+	(void)mod, (void)userdata, (void)name, (void)base, (void)file_name, (void)elf;
+	return -1; /* each was given with its descriptor */
+}
+
+static int no_debug_info(Dwfl_Module *mod, void **userdata, const char *name, Dwarf_Addr base,
+			 const char *file_name, const char *link, GElf_Word crc, char **ret)
+{
+	(void)mod, (void)userdata, (void)name, (void)base, (void)file_name;
+	(void)link, (void)crc, (void)ret;
+	return -1; /* .eh_frame is in the program itself */
+}
+
+static const Dwfl_Callbacks module_callbacks = {.find_elf = no_elf,
+						.find_debuginfo = no_debug_info};
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	(void)dwfl;
+	if (*thread_arg)
+		return 0;
+	*thread_arg = arg;
+	return 1;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	(void)dwfl, (void)tid;
+	*thread_arg = arg;
+	return true;
+}
+
+/* Whether a word was copied: within the sample, and not on a page that could not be read. */
+static bool copied(const struct fsc_unwind_sample *s, Dwarf_Addr addr)
+{
+	uint64_t first = addr / FSC_UNWIND_PAGE - s->sp / FSC_UNWIND_PAGE;
+	uint64_t last = (addr + sizeof(Dwarf_Word) - 1) / FSC_UNWIND_PAGE - s->sp / FSC_UNWIND_PAGE;
+
+	if (addr < s->sp || s->n < sizeof(Dwarf_Word) || addr - s->sp > s->n - sizeof(Dwarf_Word))
+		return false;
+	return (first > 63 || !(s->missing >> first & 1)) &&
+	       (last > 63 || !(s->missing >> last & 1));
+}
+
+/* What lies far from the stack is a wrong register, not a stack that goes on. */
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
+{
+	enum { FAR = 64 << 20 };
+	struct unwinder *u = arg;
+	const struct fsc_unwind_sample *s = &u->job->sample;
+
+	(void)dwfl;
+	if (!copied(s, addr)) {
+		u->short_of = true;
+		u->cut |= addr >= s->sp && addr - s->sp < FAR;
+		return false;
+	}
+	memcpy(ret, (const char *)s->stack + (addr - s->sp), sizeof(*ret));
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const uint64_t *regs = ((struct unwinder *)arg)->job->sample.regs;
+
+	dwfl_thread_state_register_pc(thread, regs[FSC_UNWIND_PC]);
+#ifdef __x86_64__
+	return dwfl_thread_state_registers(thread, 0, FSC_UNWIND_PC + 1, regs);
+#else
+	return dwfl_thread_state_registers(thread, 0, FSC_UNWIND_PC, regs);
+#endif
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {.next_thread = next_thread,
+						       .get_thread = get_thread,
+						       .memory_read = read_memory,
+						       .set_initial_registers = set_registers};
+
+/* ---- in the child ---- */
+
+static bool is_loaded(const struct unwinder *u, const struct loaded *l)
+{
+	for (size_t i = 0; i < u->loaded.n; i++) {
+		const struct loaded *other = FSC_AT(struct loaded, &u->loaded, i);
+
+		if (other->file == l->file && other->bias == l->bias)
+			return true;
+	}
+	return false;
+}
+
+/* Tells libdwfl of one mapping. What it cannot take is where unwinding ends. */
+static void report(struct unwinder *u, struct fsc_spaces *spaces, pid_t pid,
+		   const struct fsc_mapping *m)
+{
+	struct loaded l = {0}, *place;
+	int fd;
+
+	if (fsc_spaces_file(spaces, pid, m, &l.file, NULL) || !l.file || !l.file->elf ||
+	    !fsc_elf_bias(l.file->elf, m->start, m->offset, &l.bias) || is_loaded(u, &l))
+		return;
+	place = fsc_vec_push(&u->loaded);
+	if (place)
+		*place = l;
+	fd = dup(fsc_elf_image(l.file->elf)->fd);
+	if (fd >= 0 && !dwfl_report_elf(u->dwfl, l.file->name, l.file->name, fd, l.bias, true))
+		close(fd);
+}
+
+static void unwinder_close(struct unwinder *u)
+{
+	if (u->dwfl)
+		dwfl_end(u->dwfl);
+	fsc_vec_release(&u->loaded);
+	u->dwfl = NULL;
+}
+
+static bool unwinder_open(struct unwinder *u, struct fsc_spaces *spaces, pid_t pid)
+{
+	const struct fsc_mapping *m;
+	size_t n;
+
+	u->dwfl = dwfl_begin(&module_callbacks);
+	if (!u->dwfl)
+		return false;
+	m = fsc_spaces_all(spaces, pid, &n);
+	dwfl_report_begin(u->dwfl);
+	for (size_t i = 0; i < n; i++)
+		report(u, spaces, pid, &m[i]);
+	return !dwfl_report_end(u->dwfl, NULL, NULL) &&
+	       dwfl_attach_state(u->dwfl, NULL, pid, &thread_callbacks, u);
+}
+
+static int add_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct fsc_unwind *job = arg;
+	Dwarf_Addr pc;
+
+	if (job->n == job->max || !dwfl_frame_pc(frame, &pc, NULL))
+		return DWARF_CB_ABORT;
+	job->addrs[job->n++] = pc;
+	return DWARF_CB_OK;
+}
+
+/* The first address is known without libdwfl; it is found again as the first frame. */
+static void take_first(struct fsc_unwind *job)
+{
+	job->n = job->max ? 1 : 0;
+	job->whole = job->cut = false;
+	if (job->max)
+		job->addrs[0] = job->sample.regs[FSC_UNWIND_PC];
+}
+
+static void unwind(struct unwinder *u, struct fsc_unwind *job)
+{
+	u->job = job;
+	u->short_of = u->cut = false;
+	job->n = 0;
+	/* libdwfl takes a return address that cannot be read for none at all. */
+	job->whole = !dwfl_getthread_frames(u->dwfl, 1, add_frame, job) && !u->short_of;
+	if (!job->n)
+		take_first(job);
+	job->cut = u->cut;
+}
+
+static int push(struct fsc_vec *out, uint64_t number, struct fsc_err *err)
+{
+	uint64_t *place = fsc_vec_push(out);
+
+	if (!place)
+		return fsc_err_nomem(err);
+	*place = number;
+	return 0;
+}
+
+/* Inside fsc_contain(). */
+static int run(void *arg, struct fsc_vec *out, struct fsc_err *err)
+{
+	struct batch *b = arg;
+	struct unwinder u = {.loaded = FSC_VEC_INIT(struct loaded)};
+	bool open = false;
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < b->n; i++) {
+		struct fsc_unwind *job = b->jobs[i].u;
+
+		if (!i || job->pid != b->jobs[i - 1].u->pid) {
+			unwinder_close(&u);
+			open = unwinder_open(&u, b->spaces, job->pid);
+		}
+		if (open)
+			unwind(&u, job);
+		rc = push(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
+		if (!rc)
+			rc = push(out, job->n, err);
+		for (size_t k = 0; !rc && k < job->n; k++)
+			rc = push(out, job->addrs[k], err);
+	}
+	return rc;
+}
+
+/* ---- outside ---- */
+
+static void take_answers(struct batch *b, const struct fsc_vec *out)
+{
+	const uint64_t *at = out->data, *end = at + out->n;
+
+	for (size_t i = 0; i < b->n && end - at >= 2; i++) {
+		struct fsc_unwind *job = b->jobs[i].u;
+		uint64_t how = at[0], n = at[1];
+
+		at += 2;
+		if (n > job->max || n > (uint64_t)(end - at))
+			return;
+		memcpy(job->addrs, at, n * sizeof(*at));
+		job->n = n;
+		job->whole = how & 1;
+		job->cut = how & 2;
+		at += n;
+	}
+}
+
+/* The place nearest to the middle where one process's samples end and another's begin; there is
+ * one.
+ */
+static size_t split(const struct batch *b)
+{
+	size_t half = b->n / 2;
+
+	for (size_t d = 0;; d++) {
+		size_t up = half + d, down = half > d ? half - d : 1;
+
+		if (up < b->n && b->jobs[up].u->pid != b->jobs[up - 1].u->pid)
+			return up;
+		if (b->jobs[down].u->pid != b->jobs[down - 1].u->pid)
+			return down;
+	}
+}
+
+/* Unwinds a batch. If its child dies, it is tried again as two, until the process is found that is
+ * to blame. */
+static int run_batch(struct batch b, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_vec_release) struct fsc_vec out = FSC_VEC_INIT(uint64_t);
+	struct fsc_err why = {0};
+	size_t half;
+	int rc = fsc_contain(run, &b, "call frame information", &out, &why);
+
+	if (!rc) {
+		take_answers(&b, &out);
+		return 0;
+	}
+	if (rc != -EBADMSG) {
+		if (err)
+			*err = why;
+		return rc;
+	}
+	if (b.jobs[0].u->pid == b.jobs[b.n - 1].u->pid) {
+		fsc_log(FSC_LOG_DEBUG, "process %d cannot be unwound: %s", (int)b.jobs[0].u->pid,
+			why.msg);
+		return 0;
+	}
+	half = split(&b);
+	rc = run_batch((struct batch){b.spaces, b.jobs, half}, err);
+	return rc ? rc : run_batch((struct batch){b.spaces, b.jobs + half, b.n - half}, err);
+}
+
+static int by_pid(const void *va, const void *vb)
+{
+	const struct job *a = va, *b = vb;
+
+	return (a->u->pid > b->u->pid) - (a->u->pid < b->u->pid);
+}
+
+/* Opens the files of the process here, because the child's copies are lost with it. */
+static int prepare(struct fsc_spaces *spaces, pid_t pid, struct fsc_err *err)
+{
+	int rc = fsc_spaces_known(spaces, pid) ? 0 : fsc_spaces_read(spaces, pid, NULL);
+
+	if (rc == -ENOMEM)
+		return fsc_err_nomem(err);
+	return fsc_spaces_hold(spaces, pid, err);
+}
+
+int fsc_unwind(struct fsc_spaces *spaces, struct fsc_unwind *all, size_t n, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) struct job *jobs = calloc(n ? n : 1, sizeof(*jobs));
+	int rc = 0;
+
+	if (!jobs)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < n; i++) {
+		jobs[i].u = &all[i];
+		take_first(&all[i]);
+	}
+	qsort(jobs, n, sizeof(*jobs), by_pid);
+	for (size_t i = 0; !rc && i < n; i++)
+		if (!i || jobs[i].u->pid != jobs[i - 1].u->pid)
+			rc = prepare(spaces, jobs[i].u->pid, err);
+	if (rc || !n)
+		return rc;
+	return run_batch((struct batch){spaces, jobs, n}, err);
+}

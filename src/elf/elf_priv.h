@@ -1,0 +1,41 @@
+/* What the files behind elf/elf.h share: struct fsc_elf, a program's image together with all that
+ * was read from it so far. */
+#ifndef FSC_ELF_ELF_PRIV_H
+#define FSC_ELF_ELF_PRIV_H
+
+#include "base/vec.h"
+#include "elf/image.h"
+
+struct fsc_elf {
+	char *root;
+	struct fsc_image main;
+	Elf64_Phdr *ph;
+	size_t n_ph;
+	struct fsc_vec loads; /* Elf64_Phdr: the PT_LOADs among them */
+	struct fsc_image debug;
+	bool debug_tried, has_debug;
+	struct fsc_vec blobs;	/* char *: what names point into */
+	struct fsc_vec syms;	/* struct fsc_sym */
+	struct fsc_vec usdts;	/* struct fsc_usdt */
+	struct fsc_vec imports; /* struct fsc_import, by their slots */
+	bool syms_read, usdts_read, dynamic_read, imports_read;
+	bool dynamic_failed; /* memory was out */
+	const char **needed; /* names point into a blob */
+	const char *runpath, *soname;
+	bool pie; /* marked as a program */
+};
+
+/* One ELF note, as found. */
+struct fsc_note {
+	uint32_t type;
+	const char *name, *desc;
+	size_t name_size, desc_size;
+};
+
+/* Takes the note at *pos of a table of notes and moves *pos behind it. 1: there was one; 0: the
+ * end; -1: broken. */
+int fsc_note_next(const char *notes, size_t size, size_t align, size_t *pos, struct fsc_note *ret);
+
+/* e keeps blob and frees it at the end; on failure blob is freed at once. */
+int fsc_elf_keep(struct fsc_elf *e, char *blob, struct fsc_err *err);
+#endif

@@ -1,0 +1,81 @@
+/* The variables of an ELF file by name, and what it names at all. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/elf_priv.h"
+
+/* Goes through the table of one type, if the file has it, until fn returns other than 0, whose
+ * value is returned. The copies end in a zero byte, so that every name ends. */
+static int each_in(const struct fsc_image *im, uint32_t type,
+		   int (*fn)(const Elf64_Sym *s, const char *name, void *arg), void *arg,
+		   struct fsc_err *err)
+{
+	const Elf64_Shdr *sh = fsc_image_section_of_type(im, type), *strings;
+	FSC_AUTO(fsc_freep) char *table = NULL;
+	FSC_AUTO(fsc_freep) char *names = NULL;
+	int rc;
+
+	if (!sh || sh->sh_size < sizeof(Elf64_Sym))
+		return 0;
+	strings = sh->sh_link < im->n_sh ? &im->sh[sh->sh_link] : NULL;
+	if (!strings || strings->sh_type != SHT_STRTAB || sh->sh_entsize != sizeof(Elf64_Sym))
+		return fsc_err_set(err, ENOEXEC, "'%s' has a damaged symbol table", im->path);
+	rc = fsc_image_copy(im, sh->sh_offset, sh->sh_size, &table, err);
+	if (!rc)
+		rc = fsc_image_copy(im, strings->sh_offset, strings->sh_size, &names, err);
+	for (size_t i = 1; !rc && i < sh->sh_size / sizeof(Elf64_Sym); i++) {
+		const Elf64_Sym *s = &((const Elf64_Sym *)table)[i];
+
+		if (s->st_name < strings->sh_size)
+			rc = fn(s, names + s->st_name, arg);
+	}
+	return rc;
+}
+
+struct variable {
+	const char *name;
+	uint64_t addr;
+};
+
+static int is_variable(const Elf64_Sym *s, const char *name, void *arg)
+{
+	struct variable *v = arg;
+
+	if (ELF64_ST_TYPE(s->st_info) != STT_OBJECT || s->st_shndx == SHN_UNDEF ||
+	    strcmp(name, v->name) != 0)
+		return 0;
+	v->addr = s->st_value;
+	return 1;
+}
+
+int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err)
+{
+	struct variable v = {.name = name};
+	int rc = each_in(&e->main, SHT_DYNSYM, is_variable, &v, err);
+
+	if (!rc)
+		rc = each_in(&e->main, SHT_SYMTAB, is_variable, &v, err);
+	if (rc > 0)
+		*ret = v.addr;
+	return rc;
+}
+
+struct mention {
+	bool (*wanted)(const char *name, bool defined);
+};
+
+static int is_mentioned(const Elf64_Sym *s, const char *name, void *arg)
+{
+	const struct mention *m = arg;
+
+	return m->wanted(name, s->st_shndx != SHN_UNDEF);
+}
+
+bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined))
+{
+	struct mention m = {wanted};
+
+	return each_in(&e->main, SHT_DYNSYM, is_mentioned, &m, NULL) > 0 ||
+	       each_in(&e->main, SHT_SYMTAB, is_mentioned, &m, NULL) > 0;
+}
