@@ -52,14 +52,24 @@ int fsc_loop_watch_fd(struct fsc_loop *l, int fd, fsc_loop_fn fn, void *arg, str
 }
 
 /* The watch stays in the list: an event that epoll has returned already may point to it. */
+static void ignore(struct fsc_loop *l, struct fsc_loop_watch *w)
+{
+	epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+	w->fn = NULL;
+}
+
 void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd)
 {
-	for (struct fsc_loop_watch *w = l->watches; w; w = w->next) {
-		if (w->kind != PLAIN || w->fd != fd || !w->fn)
-			continue;
-		epoll_ctl(l->epoll, EPOLL_CTL_DEL, fd, NULL);
-		w->fn = NULL;
-	}
+	for (struct fsc_loop_watch *w = l->watches; w; w = w->next)
+		if (w->kind == PLAIN && w->fd == fd && w->fn)
+			ignore(l, w);
+}
+
+void fsc_loop_cancel(struct fsc_loop *l, fsc_loop_fn fn, void *arg)
+{
+	for (struct fsc_loop_watch *w = l->watches; w; w = w->next)
+		if (w->kind == TIMER && w->fn == fn && w->arg == arg)
+			ignore(l, w);
 }
 
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,

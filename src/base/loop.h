@@ -28,6 +28,8 @@ void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd);
 /* Fires after seconds, and then every so often if it repeats. */
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,
 		   struct fsc_err *err);
+/* Takes back the timers that call fn with arg; from within a handler, too. */
+void fsc_loop_cancel(struct fsc_loop *l, fsc_loop_fn fn, void *arg);
 /* Takes the signals of set, which must be blocked already. */
 int fsc_loop_signals(struct fsc_loop *l, const sigset_t *set, fsc_loop_fn fn, void *arg,
 		     struct fsc_err *err);

@@ -1,7 +1,7 @@
 /* funcscope count: how often is a function called, by what. */
 #include "cmd/cmd.h"
 #include "cmd/keys.h"
-#include "cmd/run.h"
+#include "cmd/measure.h"
 
 struct count_opts {
 	struct fsc_keys keys;
@@ -53,17 +53,17 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	return rc;
 }
 
-static const struct fsc_run_view view = {
+static const struct fsc_measure_view view = {
     .command = "count", .doing = "counting", .data = FSC_DATA_COUNTS, .report = report};
 
 static int plan_and_run(int argc, char **argv, char **command, struct count_opts *co,
-			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
+			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
 {
 	const struct fsc_opt_set sets[] = {
-	    {fsc_probe_opts, po},	{fsc_run_opts, ro}, {fsc_output_opts, &ro->out},
-	    {fsc_keys_opts, &co->keys}, {count_opts, co},   {NULL, NULL}};
+	    {fsc_probe_opts, po},	{fsc_measure_opts, ro}, {fsc_output_opts, &ro->out},
+	    {fsc_keys_opts, &co->keys}, {count_opts, co},	{NULL, NULL}};
 	struct count_state state = {0};
-	struct fsc_run_plan plan = {
+	struct fsc_measure_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
 	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
 
@@ -76,7 +76,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct count_opts
 	state.reverse = co->reverse;
 	state.sort = (enum fsc_sort)co->sort;
 	state.top = co->top;
-	rc = fsc_run(&plan, err);
+	rc = fsc_measure(&plan, err);
 	fsc_profile_release(&state.before);
 	return rc;
 }
@@ -85,12 +85,12 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct count_opts co = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 65536}};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
+	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &co, &po, &ro, err);
 
 	fsc_vec_release(&co.keys.by);
 	fsc_probe_opts_release(&po);
-	fsc_run_opts_release(&ro);
+	fsc_measure_opts_release(&ro);
 	return rc;
 }
 
@@ -99,7 +99,7 @@ const struct fsc_cmd fsc_cmd_count = {
     .summary = "count calls, by function, process, thread, CPU or cgroup",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope count -d 5 'c:pthread_mutex_*' --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_opts,
 					    fsc_keys_opts, count_opts, NULL},
     .run = run,
 };

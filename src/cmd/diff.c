@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "run/output.h"
 #include "cmd/pairs.h"
 #include "cmd/sides.h"
 #include "model/compare.h"

@@ -1,23 +1,21 @@
 /* funcscope gpu: what CUDA programs do. */
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "run/output.h"
 #include "cmd/probes.h"
 #include "gpu/watch.h"
-#include "monitor/processes.h"
+#include "run/pids.h"
 
 struct gpu_opts {
 	struct fsc_vec pids;  /* const char * */
 	struct fsc_vec comms; /* const char * */
 	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial;
-	unsigned sample, top, ready_fd;
+	unsigned sample, top;
 	const char *leak_age, *listen;
 	int flames;
 };
@@ -55,7 +53,6 @@ static const struct fsc_opt gpu_opts[] = {
      "serve numbers for Prometheus", NULL},
     {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
      "do not try the driver out to find names of kernels", NULL},
-    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct gpu_opts, ready_fd), "FD", NULL, NULL},
     {0},
 };
 
@@ -100,7 +97,11 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 	/* A person reads so many; a program reads all. */
 	wo->top = g->top != UINT_MAX ? g->top : fsc_sinks[out->format] == &fsc_sink_text ? 20 : 0;
 	wo->listen = g->listen;
-	wo->ready_fd = g->ready_fd;
+	wo->out = out;
+	if (shows_flames(out)) {
+		wo->weigh = g->flames == 1 ? FSC_GPU_WEIGH_BYTES : FSC_GPU_WEIGH_LAUNCHES;
+		wo->stacks |= FSC_GPU_STACKS_LAUNCHES;
+	}
 	wo->hooks = (struct fsc_gpu_hooks_opts){.launch_errors = g->launch_errors || g->args,
 						.no_libraries = g->no_libraries,
 						.tensors = g->tensors,
@@ -108,43 +109,11 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 	return 0;
 }
 
-static int watch(const struct gpu_opts *g, const struct fsc_gpu_watch_opts *plan,
-		 const struct fsc_output_opts *out, struct fsc_err *err)
-{
-	struct fsc_gpu_watch_opts wo = *plan;
-	struct fsc_sink sink = {.intervals = out->interval > 0, .timestamps = out->timestamps};
-	bool flames = shows_flames(out);
-	sigset_t signals, old;
-	int rc, closed;
-
-	if (flames) {
-		wo.weigh = g->flames == 1 ? FSC_GPU_WEIGH_BYTES : FSC_GPU_WEIGH_LAUNCHES;
-		wo.stacks |= FSC_GPU_STACKS_LAUNCHES;
-	}
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, &old);
-	wo.ends = &signals;
-	wo.mask = &old;
-	wo.duration_s = out->duration;
-	wo.every_s = out->interval;
-	/* Stacks of launches, or of allocations, are what a flame graph is made of. */
-	rc = fsc_output_open(out, flames ? FSC_DATA_STACKS : FSC_DATA_GPU, &sink, err);
-	if (rc)
-		return rc;
-	wo.sink = &sink;
-	rc = fsc_gpu_watch(&wo, err);
-	closed = fsc_output_close(out->output, &sink, rc ? NULL : err);
-	return rc ? rc : closed;
-}
-
 /* Calls are told by process: a thread's number would never be met. */
 static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
 {
 	for (size_t i = 0; i < pids->n; i++) {
-		pid_t pid = *FSC_AT(pid_t, pids, i), owner = fsc_processes_owner(pid);
+		pid_t pid = *FSC_AT(pid_t, pids, i), owner = fsc_pids_owner(pid);
 
 		if (owner && owner != pid)
 			return fsc_err_usage(err,
@@ -181,18 +150,15 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 			return fsc_err_nomem(err);
 		*slot = *FSC_AT(const char *, &g->comms, i);
 	}
-	for (; !rc && command && *command; command++) {
+	for (char **word = command; !rc && word && *word; word++) {
 		char **slot = fsc_vec_push(&wo->targets.command);
 
 		if (!slot)
 			return fsc_err_nomem(err);
-		*slot = *command;
+		*slot = *word;
 	}
-	if (rc)
-		return rc;
-	if (out.verbose)
-		fsc_log_set_level(FSC_LOG_DEBUG);
-	return watch(g, wo, &out, err);
+	wo->command = command;
+	return rc ? rc : fsc_gpu_watch(wo, err);
 }
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)

@@ -44,7 +44,8 @@ void fsc_slowest_free(struct fsc_slowest *s)
 	free(s);
 }
 
-int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts, struct fsc_err *err)
+int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *facts,
+		      struct fsc_err *err)
 {
 	struct fsc_call_opts opts = {.kernel_stack = s->stacks & FSC_STACKS_KERNEL,
 				     .user_stack = s->stacks & FSC_STACKS_USER,

@@ -2,7 +2,7 @@
 #ifndef FSC_CMD_SLOWEST_H
 #define FSC_CMD_SLOWEST_H
 
-#include "cmd/run.h"
+#include "cmd/measure.h"
 
 struct fsc_slowest;
 
@@ -10,7 +10,7 @@ struct fsc_slowest;
  * *ret. */
 int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, struct fsc_err *err);
 void fsc_slowest_free(struct fsc_slowest *s);
-int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_run_facts *facts,
+int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *facts,
 		      struct fsc_err *err);
 /* Takes in the calls that have come. */
 int fsc_slowest_read(struct fsc_slowest *s, bool last, struct fsc_err *err);

@@ -1,15 +1,13 @@
 /* funcscope snoop: a monitor of configured functions. */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/fmt.h"
-#include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/output.h"
+#include "run/output.h"
 #include "cmd/probes.h"
 #include "monitor/monitor.h"
 
@@ -19,7 +17,6 @@ struct snoop_opts {
 	struct fsc_vec pids;	/* const char * */
 	struct fsc_vec numbers; /* pid_t: the same */
 	bool no_socket;
-	unsigned ready_fd;
 };
 
 static const struct fsc_opt snoop_opts[] = {
@@ -33,7 +30,6 @@ static const struct fsc_opt snoop_opts[] = {
      "only this process; may be repeated, or 1,2,3", NULL},
     {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,
      "listen for no requests (funcscope ctl)", NULL},
-    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct snoop_opts, ready_fd), "FD", NULL, NULL},
     {0},
 };
 
@@ -103,40 +99,19 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 static int watch(struct fsc_snoop_config *c, const struct snoop_opts *so,
 		 struct fsc_output_opts *out, struct fsc_err *err)
 {
-	sigset_t signals, old;
-	struct fsc_sink sink = {.intervals = true};
-	struct fsc_monitor_opts mo = {.path = so->config,
-				      .duration_s = out->duration,
-				      .every_s = out->interval,
-				      .pids = so->numbers.data,
-				      .n_pids = so->numbers.n,
-				      .mask = &old,
-				      .ends = &signals,
-				      .ready_fd = so->ready_fd,
-				      .no_control = so->no_socket,
-				      .sink = &sink};
-	FSC_AUTO(fsc_freep) char *to = NULL;
-	int rc, closed;
+	const struct fsc_monitor_opts mo = {.path = so->config,
+					    .out = out,
+					    .pids = so->numbers.data,
+					    .n_pids = so->numbers.n,
+					    .no_control = so->no_socket};
+	/* The configuration may be another one by the time it is closed. */
+	FSC_AUTO(fsc_freep) char *to = c->report.to ? strdup(c->report.to) : NULL;
 
 	if (out->format < 0)
 		out->format = c->report.json ? 1 : 0; /* as in the list of formats */
-	/* The configuration may be another one by the time it is closed. */
-	to = out->output ? strdup(out->output) : c->report.to ? strdup(c->report.to) : NULL;
-	out->output = to;
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, &old);
-	rc = fsc_output_open(out, FSC_DATA_REPORTS, &sink, err);
-	if (rc) {
-		fsc_snoop_config_release(c);
-		free(c);
-		return rc;
-	}
-	rc = fsc_monitor_run(c, &mo, err);
-	closed = fsc_output_close(out->output, &sink, rc ? NULL : err);
-	return rc ? rc : closed;
+	if (!out->output)
+		out->output = to;
+	return fsc_monitor_run(c, &mo, err);
 }
 
 static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts *so,
@@ -157,8 +132,6 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 		rc = fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	if (rc)
 		return rc;
-	if (out.verbose)
-		fsc_log_set_level(FSC_LOG_DEBUG);
 	if (so->check)
 		return check(so->check, err);
 	c = calloc(1, sizeof(*c));

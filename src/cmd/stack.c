@@ -1,6 +1,6 @@
 /* funcscope stack: who calls it. */
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/measure.h"
 #include "source/stacks.h"
 
 enum { MOST_STACKS = 1 << 22 };
@@ -48,7 +48,7 @@ struct stack_state {
 	struct fsc_stacks before; /* the last snapshot */
 };
 
-static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
+static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct stack_state *s = state;
 	struct fsc_namer_opts opts = {
@@ -97,7 +97,7 @@ static void add_books(void *state, struct fsc_summary *sum)
 	fsc_stack_source_books(s->source, sum);
 }
 
-static const struct fsc_run_view view = {
+static const struct fsc_measure_view view = {
     .command = "stack",
     .doing = "taking stacks of",
     .data = FSC_DATA_STACKS,
@@ -107,7 +107,7 @@ static const struct fsc_run_view view = {
     .books = add_books,
 };
 
-static int plan_stack(const struct stack_opts *so, struct fsc_run_plan *plan,
+static int plan_stack(const struct stack_opts *so, struct fsc_measure_plan *plan,
 		      struct stack_state *state, struct fsc_err *err)
 {
 	bool time = so->weight == 1;
@@ -141,15 +141,15 @@ static int plan_stack(const struct stack_opts *so, struct fsc_run_plan *plan,
 }
 
 static int plan_and_run(int argc, char **argv, char **command, struct stack_opts *so,
-			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
+			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
 {
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_run_opts, ro},
+					   {fsc_measure_opts, ro},
 					   {fsc_output_stack_opts, &ro->out},
 					   {stack_opts, so},
 					   {NULL, NULL}};
 	struct stack_state state = {0};
-	struct fsc_run_plan plan = {
+	struct fsc_measure_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
 	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
 
@@ -158,7 +158,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct stack_opts
 	if (!rc)
 		rc = plan_stack(so, &plan, &state, err);
 	if (!rc)
-		rc = fsc_run(&plan, err);
+		rc = fsc_measure(&plan, err);
 	fsc_stacks_release(&state.before);
 	fsc_stack_source_free(state.source);
 	fsc_namer_free(state.namer);
@@ -169,11 +169,11 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct stack_opts so = {.max_stacks = 16384, .depth = FSC_STACK_DEPTH};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
+	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &so, &po, &ro, err);
 
 	fsc_probe_opts_release(&po);
-	fsc_run_opts_release(&ro);
+	fsc_measure_opts_release(&ro);
 	return rc;
 }
 
@@ -182,7 +182,7 @@ const struct fsc_cmd fsc_cmd_stack = {
     .summary = "count the stacks that lead to a function, or weigh them by time",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_stack_opts,
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_stack_opts,
 					    stack_opts, NULL},
     .run = run,
 };

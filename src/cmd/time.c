@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/keys.h"
-#include "cmd/run.h"
+#include "cmd/measure.h"
 #include "cmd/slowest.h"
 #include "cmd/timings.h"
 
@@ -52,7 +52,7 @@ struct time_state {
 	struct fsc_slowest *slowest; /* NULL: not asked for */
 };
 
-static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
+static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct time_state *s = state;
 
@@ -93,12 +93,12 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 	return rc ? rc : fsc_slowest_show(s->slowest, sink, err);
 }
 
-static const struct fsc_run_view view = {.command = "time",
-					 .doing = "timing",
-					 .data = FSC_DATA_LATENCIES,
-					 .start = start,
-					 .tick = tick,
-					 .report = report};
+static const struct fsc_measure_view view = {.command = "time",
+					     .doing = "timing",
+					     .data = FSC_DATA_LATENCIES,
+					     .start = start,
+					     .tick = tick,
+					     .report = report};
 
 static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {
@@ -124,7 +124,7 @@ static unsigned slow_stacks(const struct time_opts *to)
 	return to->kernel ? FSC_STACKS_KERNEL : FSC_STACKS_USER;
 }
 
-static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
+static int plan_time(const struct time_opts *to, struct fsc_measure_plan *plan,
 		     struct time_state *state, struct fsc_err *err)
 {
 	int rc = fsc_keys_parse(&to->keys, &plan->session, err);
@@ -157,17 +157,17 @@ static int plan_time(const struct time_opts *to, struct fsc_run_plan *plan,
 }
 
 static int plan_and_run(int argc, char **argv, char **command, struct time_opts *to,
-			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
+			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
 {
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_run_opts, ro},
+					   {fsc_measure_opts, ro},
 					   {fsc_output_opts, &ro->out},
 					   {fsc_keys_opts, &to->keys},
 					   {fsc_timings_opts, &to->show},
 					   {time_opts, to},
 					   {NULL, NULL}};
 	struct time_state state;
-	struct fsc_run_plan plan = {
+	struct fsc_measure_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
 	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
 
@@ -179,7 +179,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct time_opts 
 	if (to->slow)
 		rc = fsc_slowest_new(to->keep, slow_stacks(to), &state.slowest, err);
 	if (!rc)
-		rc = fsc_run(&plan, err);
+		rc = fsc_measure(&plan, err);
 	fsc_latencies_release(&state.before);
 	fsc_slowest_free(state.slowest);
 	return rc;
@@ -190,12 +190,12 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 	struct time_opts to = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 1024},
 			       .keep = 10};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
+	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &to, &po, &ro, err);
 
 	fsc_vec_release(&to.keys.by);
 	fsc_probe_opts_release(&po);
-	fsc_run_opts_release(&ro);
+	fsc_measure_opts_release(&ro);
 	return rc;
 }
 
@@ -204,7 +204,7 @@ const struct fsc_cmd fsc_cmd_time = {
     .summary = "time calls: average, percentiles, histogram, slow calls",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope time -d 5 c:malloc --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_opts,
 					    fsc_keys_opts, fsc_timings_opts, time_opts, NULL},
     .run = run,
 };

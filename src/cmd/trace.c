@@ -1,6 +1,6 @@
 /* funcscope trace: one line per call. */
 #include "cmd/cmd.h"
-#include "cmd/run.h"
+#include "cmd/measure.h"
 #include "cmd/tracing.h"
 #include "source/calls.h"
 
@@ -48,7 +48,7 @@ static int resolved(void *state, const struct fsc_targets *targets, struct fsc_s
 	return fsc_tracing_compile(&s->tracing, targets, s->paired, s->chars, opts, err);
 }
 
-static int start(void *state, const struct fsc_run_facts *facts, struct fsc_err *err)
+static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct trace_state *s = state;
 	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
@@ -113,7 +113,7 @@ static void add_books(void *state, struct fsc_summary *sum)
 	sum->late = fsc_call_source_late(s->source);
 }
 
-static const struct fsc_run_view view = {
+static const struct fsc_measure_view view = {
     .command = "trace",
     .doing = "tracing",
     .data = FSC_DATA_CALLS,
@@ -124,7 +124,7 @@ static const struct fsc_run_view view = {
     .books = add_books,
 };
 
-static int plan_trace(const struct trace_opts *to, struct fsc_run_plan *plan,
+static int plan_trace(const struct trace_opts *to, struct fsc_measure_plan *plan,
 		      struct trace_state *state, struct fsc_err *err)
 {
 	if (!to->chars || to->chars > MOST_CHARS)
@@ -149,15 +149,15 @@ static int plan_trace(const struct trace_opts *to, struct fsc_run_plan *plan,
 }
 
 static int plan_and_run(int argc, char **argv, char **command, struct trace_opts *to,
-			struct fsc_probe_opts *po, struct fsc_run_opts *ro, struct fsc_err *err)
+			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
 {
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_run_opts, ro},
+					   {fsc_measure_opts, ro},
 					   {fsc_output_opts, &ro->out},
 					   {trace_opts, to},
 					   {NULL, NULL}};
 	struct trace_state state = {0};
-	struct fsc_run_plan plan = {
+	struct fsc_measure_plan plan = {
 	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
 	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
 
@@ -167,7 +167,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct trace_opts
 		rc = plan_trace(to, &plan, &state, err);
 	plan.probes = state.tracing.probes;
 	if (!rc)
-		rc = fsc_run(&plan, err);
+		rc = fsc_measure(&plan, err);
 	fsc_call_source_free(state.source);
 	fsc_namer_free(state.namer);
 	fsc_tracing_release(&state.tracing);
@@ -178,11 +178,11 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct trace_opts to = {.chars = 80};
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_run_opts ro = FSC_RUN_OPTS_INIT;
+	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
 	int rc = plan_and_run(argc, argv, command, &to, &po, &ro, err);
 
 	fsc_probe_opts_release(&po);
-	fsc_run_opts_release(&ro);
+	fsc_measure_opts_release(&ro);
 	return rc;
 }
 
@@ -191,7 +191,7 @@ const struct fsc_cmd fsc_cmd_trace = {
     .summary = "one line per call: arguments, return value, duration, stack",
     .operands = "'PROBE [(IF)] [\"FORMAT\", EXPR...]'... [-- COMMAND ARGS...]",
     .example = "funcscope trace 'c:write (arg1 == 1) \"%d bytes\", arg3' -M 10",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_run_opts, fsc_output_opts,
+    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_opts,
 					    trace_opts, NULL},
     .run = run,
 };

@@ -5,7 +5,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "monitor/errors.h"
+#include "model/errors.h"
 
 #define X     FSC_GPU_NO_ARG
 #define ASYNC FSC_GPU_ASYNC

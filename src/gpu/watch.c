@@ -1,66 +1,31 @@
-/* The loop of `gpu`. Everything it acquires is in struct fsc_gpu_watching and released in one
- * place.
- */
+/* The run of `gpu`. */
 #include "gpu/watch.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "gpu/watch_priv.h"
-#include "source/cputime.h"
+#include "proc/cputime.h"
 #include "proc/libs.h"
 
+/* Seconds between two looks: at records, at CPU time; at all that run, where the kernel tells of
+ * new processes, and where it does not. */
 #define TICK 0.02
-#define SCAN                                                                                       \
-	30.0	 /* seconds between two looks at all that run, where the kernel tells of new ones */
-#define LOOK 1.0 /* and where it does not */
+#define CPU  0.2
+#define SCAN 30.0
+#define LOOK 1.0
+
+/* ---- the loop ---- */
 
 static int look(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = fsc_gpu_told(w);
 
 	return fsc_processes_scan(w->processes, &to, err);
-}
-
-/* ---- the loop ---- */
-
-static int on_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
-{
-	(void)n, (void)arg, (void)err;
-	loop->stop = true;
-	return 0;
-}
-
-static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
-{
-	struct fsc_gpu_watching *w = arg;
-
-	(void)n;
-	loop->stop = true;
-	w->child_ended = true;
-	return fsc_child_wait(&w->child, &w->child_status, &w->child_cpu, err);
-}
-
-static bool is_due(uint64_t *due_ns, double every_s)
-{
-	uint64_t now = fsc_clock_mono();
-
-	if (every_s <= 0 || now < *due_ns)
-		return false;
-	*due_ns = now + (uint64_t)(every_s * 1e9);
-	return true;
-}
-
-static bool all_ended(const struct fsc_gpu_watching *w)
-{
-	return w->opts->targets.pids.n && !w->opts->targets.command.n &&
-	       fsc_processes_count(w->processes, true) && !fsc_processes_count(w->processes, false);
 }
 
 static int take_in(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
@@ -71,31 +36,36 @@ static int take_in(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
 	return rc ? rc : fsc_gpu_drain(w, err);
 }
 
-static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
-	struct fsc_gpu_watching *w = arg;
-	int rc = take_in(w, false, err);
+	(void)loop, (void)n;
+	return look(arg, err);
+}
 
-	(void)n;
-	if (!rc && is_due(&w->cpu_ns, 0.2))
-		fsc_processes_cpu(w->processes);
-	if (!rc && is_due(&w->scan_ns, fsc_processes_told(w->processes) ? SCAN : LOOK))
-		rc = look(w, err);
-	if (!rc && all_ended(w)) {
-		fsc_log(FSC_LOG_NOTE, "all processes that were asked for have ended");
-		loop->stop = true;
-	}
-	if (!rc && w->opts->every_s > 0 && is_due(&w->report_ns, w->opts->every_s))
-		rc = fsc_gpu_tell_report(w, false, err);
-	if (w->page)
-		fsc_gpu_page_serve(w->page);
-	return rc;
+/* Keeps the last CPU time of processes that may be gone when we ask. */
+static int on_cpu(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop, (void)n, (void)err;
+	fsc_processes_cpu(((struct fsc_gpu_watching *)arg)->processes);
+	return 0;
 }
 
 static int on_full(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n;
 	return fsc_gpu_drain(arg, err);
+}
+
+static int gpu_tick(struct fsc_run *r, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = r->state;
+	int rc = take_in(w, false, err);
+
+	if (!rc && fsc_processes_all_exited(w->processes))
+		fsc_run_all_exited(r, fsc_processes_count(w->processes, true));
+	if (w->page)
+		fsc_gpu_page_serve(w->page);
+	return rc;
 }
 
 /* ---- beginning ---- */
@@ -117,15 +87,13 @@ static unsigned count_devices(void)
 static int open_session(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
 	const struct fsc_gpu_watch_opts *o = w->opts;
-	const struct fsc_snoop_targets *t = &o->targets;
 	struct fsc_gpu_session_opts so = {.calls = w->calls,
 					  .n_calls = fsc_gpu_n_rows,
 					  .stacks = o->stacks,
 					  .python = o->python,
 					  .args = o->args,
 					  .sample = o->sample,
-					  .judged = t->pids.n || t->names.n || t->cgroups.n ||
-						    t->command.n};
+					  .judged = !fsc_filter_passes_all(&o->targets)};
 
 	for (size_t i = 0; i < fsc_gpu_n_rows; i++) {
 		w->calls[i] = fsc_gpu_rows[i].call;
@@ -162,40 +130,26 @@ static int open_events(struct fsc_gpu_watching *w, unsigned devices, struct fsc_
 	return rc;
 }
 
-static int start_command(struct fsc_gpu_watching *w, struct fsc_err *err)
+static int watch_loop(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
-	const struct fsc_vec *words = &w->opts->targets.command;
-	FSC_AUTO(fsc_freep) char *path = NULL;
-	char **argv;
-	int rc;
+	struct fsc_loop *loop = &w->run->loop;
+	int rc = fsc_loop_timer(loop, fsc_processes_told(w->processes) ? SCAN : LOOK, true, on_scan,
+				w, err);
 
-	if (!words->n)
-		return w->opts->targets.pids.n ? 0 : fsc_gpu_hooks_known(w->hooks, NULL, err);
-	argv = calloc(words->n + 1, sizeof(*argv));
-	if (!argv)
-		return fsc_err_nomem(err);
-	memcpy(argv, words->data, words->n * sizeof(*argv));
-	rc = fsc_child_start(argv, w->opts->mask, &w->child, err);
 	if (!rc)
-		path = fsc_libs_which(argv[0]);
-	free(argv);
-	if (!rc)
-		rc = fsc_gpu_hooks_known(w->hooks, path, err);
-	if (!rc)
-		rc = fsc_loop_watch_fd(&w->loop, w->child.pidfd, on_child_end, w, err);
-	return rc ? rc : fsc_processes_command(w->processes, w->child.pid, err);
+		rc = fsc_loop_timer(loop, CPU, true, on_cpu, w, err);
+	return rc ? rc : fsc_loop_watch_fd(loop, fsc_gpu_session_fd(w->session), on_full, w, err);
 }
 
-static int prepare(struct fsc_gpu_watching *w, struct fsc_err *err)
+static int gpu_open(struct fsc_run *r, struct fsc_err *err)
 {
+	struct fsc_gpu_watching *w = r->state;
 	const struct fsc_namer_opts no = {0};
-	int rc = fsc_loop_init(&w->loop, err);
+	int rc;
 
-	if (!rc)
-		rc = fsc_loop_signals(&w->loop, w->opts->ends, on_end, w, err);
+	w->run = r;
 	/* The session first: who may not load programs shall read that, and nothing else. */
-	if (!rc)
-		rc = open_session(w, err);
+	rc = open_session(w, err);
 	if (!rc)
 		rc = fsc_processes_new(&w->opts->targets, &w->processes, err);
 	if (!rc)
@@ -204,53 +158,56 @@ static int prepare(struct fsc_gpu_watching *w, struct fsc_err *err)
 		rc = open_events(w, count_devices(), err);
 	if (!rc && w->opts->listen)
 		rc = fsc_gpu_page_new(w->opts->listen, fsc_gpu_on_page, w, &w->page, err);
-	if (!rc)
-		rc = start_command(w, err);
-	if (!rc)
-		rc = look(w, err);
-	if (!rc)
-		rc = fsc_loop_watch_fd(&w->loop, fsc_gpu_session_fd(w->session), on_full, w, err);
-	return rc;
+	return rc ? rc : watch_loop(w, err);
 }
 
-static void tell_ready(const struct fsc_gpu_watching *w)
+/* Files that will be mapped soon are hooked before: those of the command, or all that are known. */
+static int hook_known(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
+	const struct fsc_child *child = &w->run->child;
+	FSC_AUTO(fsc_freep) char *path = child->name ? fsc_libs_which(child->name) : NULL;
+	int rc;
+
+	if (!child->name && w->opts->targets.pids.n)
+		return 0;
+	rc = fsc_gpu_hooks_known(w->hooks, path, err);
+	return rc || !child->name ? rc : fsc_processes_command(w->processes, child->pid, err);
+}
+
+static int gpu_attach(struct fsc_run *r, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = r->state;
+	struct fsc_err why = {0};
+	int rc = hook_known(w, err);
+
+	if (!rc)
+		rc = look(w, err);
+	if (rc)
+		return rc;
+	w->cpu_start = fsc_cputime_machine();
+	w->cost_known = !fsc_gpu_session_cost(w->session, &w->entry_ns, &w->both_ns, &why);
+	if (!w->cost_known)
+		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
+	return 0;
+}
+
+static void gpu_ready(struct fsc_run *r)
+{
+	const struct fsc_gpu_watching *w = r->state;
 	size_t n = 0;
 
 	fsc_gpu_hooks_coverage(w->hooks, &n);
 	fsc_log(FSC_LOG_NOTE, "watching %zu places in %zu file%s%s", fsc_gpu_hooks_places(w->hooks),
 		n, n == 1 ? "" : "s", n ? "" : "; CUDA's libraries are hooked when they appear");
-	if (w->opts->ready_fd && write((int)w->opts->ready_fd, "armed\n", 6) == 6)
-		close((int)w->opts->ready_fd);
 }
 
-static int run(struct fsc_gpu_watching *w, struct fsc_err *err)
-{
-	struct fsc_err why = {0};
-	uint64_t now = fsc_clock_mono();
-	int rc = fsc_loop_timer(&w->loop, TICK, true, on_tick, w, err);
+/* ---- the end ---- */
 
-	w->start_ns = now;
-	w->cpu_start = fsc_cputime_machine();
-	w->scan_ns = now + (uint64_t)(SCAN * 1e9);
-	w->report_ns = now + (uint64_t)(w->opts->every_s * 1e9);
-	w->cost_known = !fsc_gpu_session_cost(w->session, &w->entry_ns, &w->both_ns, &why);
-	if (!w->cost_known)
-		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
-	if (!rc && w->opts->duration_s > 0)
-		rc = fsc_loop_timer(&w->loop, w->opts->duration_s, false, on_end, w, err);
-	tell_ready(w);
-	if (!rc && w->child.pid)
-		rc = fsc_child_release(&w->child, err);
-	return rc ? rc : fsc_loop_run(&w->loop, err);
-}
-
-static int end(struct fsc_gpu_watching *w, struct fsc_err *err)
+static int gpu_detach(struct fsc_run *r, struct fsc_err *err)
 {
-	struct fsc_summary books;
+	struct fsc_gpu_watching *w = r->state;
 	int rc;
 
-	w->end_ns = fsc_clock_mono();
 	fsc_gpu_session_detach(w->session);
 	/* Once more for those that were not met before. */
 	rc = take_in(w, true, err);
@@ -260,18 +217,28 @@ static int end(struct fsc_gpu_watching *w, struct fsc_err *err)
 	if (!rc)
 		rc = fsc_gpu_events_settle(w->events, 0, err);
 	fsc_gpu_books_look(w->books);
-	if (!rc)
-		rc = fsc_gpu_tell_report(w, true, err);
-	fsc_gpu_fill_books(w, &books);
-	if (!rc)
-		rc = fsc_sink_summary(w->opts->sink, &books, err);
-	if (!rc && w->child_ended && w->child_status)
-		fsc_log(FSC_LOG_WARN, "the command ended with %s %d",
-			WIFSIGNALED(w->child_status) ? "signal" : "exit code",
-			WIFSIGNALED(w->child_status) ? WTERMSIG(w->child_status)
-						     : WEXITSTATUS(w->child_status));
 	return rc;
 }
+
+static int gpu_report(struct fsc_run *r, bool last, struct fsc_err *err)
+{
+	return fsc_gpu_tell_report(r->state, last, err);
+}
+
+static int gpu_books(struct fsc_run *r, struct fsc_summary *ret, struct fsc_err *err)
+{
+	(void)err;
+	fsc_gpu_fill_books(r->state, ret);
+	return 0;
+}
+
+static const struct fsc_run_ops ops = {.open = gpu_open,
+				       .attach = gpu_attach,
+				       .ready = gpu_ready,
+				       .tick = gpu_tick,
+				       .report = gpu_report,
+				       .detach = gpu_detach,
+				       .books = gpu_books};
 
 static void release(struct fsc_gpu_watching *w)
 {
@@ -287,22 +254,23 @@ static void release(struct fsc_gpu_watching *w)
 	fsc_buf_release(&w->held);
 	fsc_gpu_session_free(w->session);
 	fsc_processes_free(w->processes);
-	fsc_child_drop(&w->child);
-	fsc_loop_release(&w->loop);
 }
 
 int fsc_gpu_watch(const struct fsc_gpu_watch_opts *opts, struct fsc_err *err)
 {
-	struct fsc_gpu_watching w = {.opts = opts, .loop = {.epoll = -1}, .child = {.pidfd = -1}};
+	struct fsc_gpu_watching w = {.opts = opts, .begun_ns = fsc_clock_mono()};
+	const struct fsc_run_opts ro = {.ops = &ops,
+					.state = &w,
+					.out = opts->out,
+					/* Stacks of launches, or of allocations, are what a flame
+					 * graph is made of. */
+					.data = opts->weigh ? FSC_DATA_STACKS : FSC_DATA_GPU,
+					.command = opts->command,
+					.tick_s = TICK};
 	int rc;
 
-	w.begun_ns = fsc_clock_mono();
 	fsc_gpu_texts_init(&w.texts);
-	rc = prepare(&w, err);
-	if (!rc)
-		rc = run(&w, err);
-	if (!rc)
-		rc = end(&w, err);
+	rc = fsc_run(&ro, err);
 	release(&w);
 	return rc;
 }

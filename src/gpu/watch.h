@@ -3,18 +3,17 @@
 #ifndef FSC_GPU_WATCH_H
 #define FSC_GPU_WATCH_H
 
-#include <signal.h>
-
 #include "gpu/hooks.h"
-#include "monitor/config.h"
-#include "sink/sink.h"
+#include "run/filter.h"
+#include "run/output.h"
 
 /* How stacks become a flame graph. */
 enum fsc_gpu_weigh { FSC_GPU_WEIGH_NONE, FSC_GPU_WEIGH_LAUNCHES, FSC_GPU_WEIGH_BYTES };
 
 struct fsc_gpu_watch_opts {
-	struct fsc_snoop_targets targets; /* borrowed */
-	double duration_s, every_s;
+	struct fsc_filter targets; /* borrowed */
+	char *const *command;	   /* NULL: none */
+	const struct fsc_output_opts *out;
 	uint32_t stacks; /* enum fsc_gpu_stacks_of */
 	uint32_t sample;
 	bool python, args;
@@ -22,11 +21,7 @@ struct fsc_gpu_watch_opts {
 	double leak_age_s;
 	unsigned top;
 	enum fsc_gpu_weigh weigh;
-	const char *listen;   /* for Prometheus; NULL: not asked for */
-	const sigset_t *mask; /* the command's signals */
-	const sigset_t *ends; /* signals that end it; blocked */
-	unsigned ready_fd;
-	struct fsc_sink *sink;
+	const char *listen; /* for Prometheus; NULL: not asked for */
 };
 
 /* Blocks until the end; the last report and the books are written then. */

@@ -3,9 +3,7 @@
 #define FSC_GPU_WATCH_PRIV_H
 
 #include "base/buf.h"
-#include "base/loop.h"
 #include "base/map.h"
-#include "engine/child.h"
 #include "gpu/books.h"
 #include "gpu/calls.h"
 #include "gpu/events.h"
@@ -13,11 +11,12 @@
 #include "gpu/page.h"
 #include "gpu/stacks.h"
 #include "gpu/watch.h"
-#include "monitor/processes.h"
+#include "run/processes.h"
+#include "run/run.h"
 
 struct fsc_gpu_watching {
 	const struct fsc_gpu_watch_opts *opts;
-	struct fsc_loop loop;
+	struct fsc_run *run;
 	struct fsc_gpu_session *session;
 	struct fsc_processes *processes;
 	struct fsc_namer *namer;
@@ -29,12 +28,9 @@ struct fsc_gpu_watching {
 	struct fsc_gpu_flames *flames; /* NULL: not asked for */
 	struct fsc_gpu_page *page;     /* likewise */
 	struct fsc_map older;	       /* processes that were found when we began */
-	struct fsc_child child;
-	bool child_ended;
-	int child_status;
-	uint64_t child_cpu;
-	uint64_t begun_ns, start_ns, end_ns, cpu_start, scan_ns, report_ns, cpu_ns;
-	uint64_t unwanted;   /* records of processes that turned out not to be meant */
+	uint64_t begun_ns;	       /* before anything was looked at */
+	uint64_t cpu_start;	       /* of the machine */
+	uint64_t unwanted;	       /* records of processes that turned out not to be meant */
 	struct fsc_buf held; /* records, each behind its size, of those that are not judged yet */
 	bool no_doubts;	     /* whoever is not judged is meant */
 	double entry_ns, both_ns;

@@ -48,7 +48,7 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 
 	if (rc || fsc_gpu_hooks_places(w->hooks) == places)
 		return rc;
-	if (w->start_ns && fsc_gpu_hooks_is_driver(path))
+	if (w->run->start_ns && fsc_gpu_hooks_is_driver(path))
 		fsc_log(
 		    FSC_LOG_WARN,
 		    "process %d had mapped %s before it was hooked: calls it made until now are "
@@ -66,7 +66,7 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 
 	if (rc || !wanted)
 		return rc;
-	if (!w->start_ns && pid != w->child.pid)
+	if (!w->run->start_ns && pid != w->run->child.pid)
 		return note_older(w, pid, err);
 	rc = note_python(w, pid, err);
 	return rc < 0 ? rc : 0;

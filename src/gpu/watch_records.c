@@ -7,7 +7,7 @@ int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, s
 	struct fsc_gpu_watching *w = arg;
 	int rc = w->flames ? fsc_gpu_flames_add(w->flames, e, stack, err) : 0;
 
-	return rc ? rc : fsc_sink_gpu_event(w->opts->sink, e, err);
+	return rc ? rc : fsc_sink_gpu_event(&w->run->sink, e, err);
 }
 
 struct taking {
@@ -90,5 +90,5 @@ int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err)
 		rc = fsc_gpu_session_drain(w->session, on_record, &t, err);
 	if (!rc)
 		rc = fsc_gpu_events_flush(w->events, err);
-	return rc ? rc : fsc_sink_flush(w->opts->sink, err);
+	return rc ? rc : fsc_sink_flush(&w->run->sink, err);
 }

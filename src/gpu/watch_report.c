@@ -1,14 +1,13 @@
 /* Reports of `gpu`, and its books: what was seen, kept and lost, and what it cost. */
-#include "base/clock.h"
 #include "gpu/watch_priv.h"
-#include "source/cputime.h"
+#include "proc/cputime.h"
 
 static uint64_t cpu(struct fsc_gpu_watching *w, bool *of_machine)
 {
 	*of_machine = fsc_processes_all(w->processes);
 	if (*of_machine)
 		return fsc_cputime_machine() - w->cpu_start;
-	return w->child_cpu ? w->child_cpu : fsc_processes_cpu(w->processes);
+	return w->run->child.exited ? w->run->child.cpu_ns : fsc_processes_cpu(w->processes);
 }
 
 static void add_loss(struct fsc_summary *s, size_t *n, const char *name, uint64_t lost)
@@ -60,7 +59,7 @@ void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s)
 	s->frames_known = w->opts->stacks;
 	s->stacks_lost = lost_stacks;
 	s->via[0] = (struct fsc_named){fsc_gpu_session_rung(w->session), s->places};
-	s->duration_s = (double)((w->end_ns ? w->end_ns : fsc_clock_mono()) - w->start_ns) / 1e9;
+	s->duration_s = fsc_run_seconds(w->run);
 	fill_cost(w, s);
 }
 
@@ -89,9 +88,9 @@ int fsc_gpu_tell_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *e
 	int rc;
 
 	if (w->flames)
-		return last ? fsc_gpu_flames_show(w->flames, w->opts->sink, err) : 0;
+		return last ? fsc_gpu_flames_show(w->flames, &w->run->sink, err) : 0;
 	rc = make_report(w, last, w->opts->top, &r, err);
-	return rc ? rc : fsc_sink_gpu_report(w->opts->sink, &r, err);
+	return rc ? rc : fsc_sink_gpu_report(&w->run->sink, &r, err);
 }
 
 int fsc_gpu_on_page(struct fsc_gpu_report *r, struct fsc_summary *books, void *arg,

@@ -9,23 +9,9 @@
 
 #include "base/err.h"
 #include "base/vec.h"
+#include "model/errors.h"
 #include "model/snapshot.h"
-
-/* Which return values are errors. */
-enum fsc_error_rule {
-	FSC_ERRORS_NONE,
-	FSC_ERRORS_NONZERO,  /* an int that is not 0 */
-	FSC_ERRORS_NEGATIVE, /* an int below 0 */
-	FSC_ERRORS_NULL,     /* a null pointer */
-	FSC_ERRORS_NOT_ONE,  /* an int that is not 1: OpenSSL */
-	/* those with names, an int that is not 0: */
-	FSC_ERRORS_CUDA,   /* cudaError_t */
-	FSC_ERRORS_CU,	   /* CUresult */
-	FSC_ERRORS_CUBLAS, /* cublasStatus_t */
-	FSC_ERRORS_CUDNN,  /* cudnnStatus_t */
-	FSC_ERRORS_NCCL,   /* ncclResult_t */
-	FSC_ERRORS_MAX,
-};
+#include "run/filter.h"
 
 /* One entry of a group. Its symbol may be a glob: then each function found is shown under its own
  * name, and name is that of the entry. */
@@ -47,14 +33,6 @@ struct fsc_snoop_func {
 struct fsc_snoop_libraries {
 	char *group;
 	struct fsc_vec patterns; /* char * */
-};
-
-struct fsc_snoop_targets {
-	struct fsc_vec pids;	/* pid_t */
-	struct fsc_vec names;	/* char *: of the process or of its program, globs */
-	struct fsc_vec cgroups; /* char *: paths below /sys/fs/cgroup, or container ids */
-	struct fsc_vec command; /* char *: argv; none: nothing is started */
-				/* None of them: all processes. */
 };
 
 struct fsc_snoop_report {
@@ -87,7 +65,7 @@ struct fsc_snoop_config {
 	struct fsc_vec libraries; /* struct fsc_snoop_libraries; funcs have theirs already */
 	double slow_ns;		  /* of functions that say nothing else */
 	uint32_t sample;	  /* likewise */
-	struct fsc_snoop_targets targets;
+	struct fsc_filter targets;
 	struct fsc_snoop_report report;
 	unsigned keep_slowest, keep_latest; /* slow calls of each function */
 	double keep_ended_s;		    /* how long a process that ended is shown by itself */
@@ -131,11 +109,6 @@ int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size
 			     struct fsc_err *err);
 /* Takes entry number i out. */
 void fsc_snoop_config_remove(struct fsc_snoop_config *c, size_t i);
-/* Which return values of a function are errors, by its name alone: those of CUDA, cuBLAS, cuDNN and
- * NCCL say it. Never any of the group "custom". */
-enum fsc_error_rule fsc_error_rule_of(const char *group, const char *symbol);
-/* The error's name as the library has it, NULL where it is not known. */
-const char *fsc_error_name(enum fsc_error_rule rule, int64_t code);
 /* Where functions of a group are looked for when the configuration does not say: globs of base
  * names, NULL-ended; NULL for a group without a usual library (custom). For a group that is not
  * known it is "libGROUP.so*", valid until this thread asks again. */

@@ -83,7 +83,7 @@ static bool copy_libraries(struct fsc_vec *to, const struct fsc_vec *from)
 	return true;
 }
 
-static bool copy_targets(struct fsc_snoop_targets *to, const struct fsc_snoop_targets *from)
+static bool copy_targets(struct fsc_filter *to, const struct fsc_filter *from)
 {
 	return copy_pids(&to->pids, &from->pids) && copy_texts(&to->names, &from->names) &&
 	       copy_texts(&to->cgroups, &from->cgroups) && copy_texts(&to->command, &from->command);
@@ -113,7 +113,7 @@ int fsc_snoop_config_copy(const struct fsc_snoop_config *from, struct fsc_snoop_
 	ret->path = ret->report.to = ret->control = ret->stream = ret->prometheus.listen = NULL;
 	ret->otlp.endpoint = ret->otlp.ca_file = ret->alertmanager = ret->spool_directory = NULL;
 	ret->funcs = ret->libraries = ret->labels = ret->otlp.headers = (struct fsc_vec){0};
-	ret->targets = (struct fsc_snoop_targets){0};
+	ret->targets = (struct fsc_filter){0};
 	if (copy_owned(ret, from))
 		return 0;
 	fsc_snoop_config_release(ret);

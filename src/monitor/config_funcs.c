@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "monitor/errors.h"
+#include "model/errors.h"
 #include "monitor/presets.h"
 
 enum { LONGEST_GROUP = 40, LONGEST_NAME = 255 };

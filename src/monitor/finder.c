@@ -164,7 +164,6 @@ static bool fits(const char *pattern, const char *path)
 static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
 		     const struct noted *file, bool is_program)
 {
-	const struct fsc_snoop_targets *t = &f->config->targets;
 	const char *const *usual = fsc_group_libraries(e->group);
 
 	for (size_t i = 0; i < e->libraries.n; i++)
@@ -178,7 +177,7 @@ static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
 	if (is_program)
 		return true;
 	return file->pid && !fsc_group_libraries(e->group) &&
-	       (t->pids.n || t->names.n || t->cgroups.n || t->command.n);
+	       !fsc_filter_passes_all(&f->config->targets);
 }
 
 /* By the file itself: inside a chroot it has another name than outside. */

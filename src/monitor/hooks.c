@@ -298,9 +298,9 @@ static int judge_one(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
 
 static int open_session(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 {
-	const struct fsc_snoop_targets *t = &h->config->targets;
+	const struct fsc_filter *t = &h->config->targets;
 	size_t keys = b->targets.rows.n * KEYS_EACH;
-	bool pids = only_pids(t);
+	bool pids = fsc_filter_only_pids(t);
 	struct fsc_session_opts so = {
 	    .mode = FSC_MODE_TIME,
 	    .rules = true,

@@ -6,7 +6,7 @@
 
 #include "model/tally.h"
 #include "monitor/config.h"
-#include "monitor/processes.h"
+#include "run/processes.h"
 
 struct fsc_hooks;
 

@@ -64,12 +64,6 @@ static inline struct batch *batch_at(const struct fsc_hooks *h, size_t i)
 	return *FSC_AT(struct batch *, &h->batches, i);
 }
 
-/* Whose calls count: processes by number have probes to themselves, so that others pay nothing. */
-static inline bool only_pids(const struct fsc_snoop_targets *t)
-{
-	return t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n;
-}
-
 static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
 {
 	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);

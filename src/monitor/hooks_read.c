@@ -45,7 +45,8 @@ static enum fsc_forget to_forget(pid_t pid, void *arg)
 
 static bool is_unwanted(const struct fsc_hooks *h, pid_t pid)
 {
-	return pid && !fsc_processes_all(h->processes) && !only_pids(&h->config->targets) &&
+	return pid && !fsc_processes_all(h->processes) &&
+	       !fsc_filter_only_pids(&h->config->targets) &&
 	       fsc_processes_unwanted(h->processes, pid);
 }
 
@@ -143,7 +144,7 @@ int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err 
 {
 	int rc = 0;
 
-	if (fsc_processes_all(h->processes) || only_pids(&h->config->targets))
+	if (fsc_processes_all(h->processes) || fsc_filter_only_pids(&h->config->targets))
 		return 0;
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);

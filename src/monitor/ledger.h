@@ -5,7 +5,7 @@
 
 #include "model/tally.h"
 #include "monitor/hooks.h"
-#include "monitor/processes.h"
+#include "run/processes.h"
 #include "monitor/slow.h"
 #include "sink/sink.h"
 

@@ -1,6 +1,5 @@
-/* The loop of a monitor: it looks many times a second at what processes did, reads the calls that
- * were sent, and does what is due. Everything it acquires is in struct fsc_monitor and released in
- * one place. */
+/* The run of a monitor: it looks many times a second at what processes did, and reads the calls
+ * that were sent. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -10,22 +9,21 @@
 #include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/loop.h"
-#include "engine/child.h"
 #include "engine/session.h"
 #include "monitor/monitor_priv.h"
-#include "source/cputime.h"
+#include "proc/cputime.h"
 #include "proc/libs.h"
 
 #define TICK	0.02
 #define COLLECT 0.2  /* seconds between two looks at processes that ended */
 #define SCAN	30.0 /* between two looks at all that run, where the kernel tells of new ones */
 #define LOOK	1.0  /* and where it does not */
+#define BUDGET	1.0  /* between two looks at the probes' cost */
 #define LAST	3.0  /* for each receiver at the end */
 
 /* ---- what processes do ---- */
@@ -87,7 +85,7 @@ uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine)
 	*of_machine = fsc_processes_all(m->processes);
 	if (*of_machine)
 		return fsc_cputime_machine() - m->cpu_start;
-	return m->child_cpu ? m->child_cpu : fsc_processes_cpu(m->processes);
+	return m->run->child.exited ? m->run->child.cpu_ns : fsc_processes_cpu(m->processes);
 }
 
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err)
@@ -95,9 +93,7 @@ int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc
 	bool of_machine;
 	uint64_t cpu = fsc_monitor_cpu(m, &of_machine);
 
-	return fsc_hooks_summary(
-	    m->hooks, cpu, of_machine,
-	    (double)((m->end_ns ? m->end_ns : fsc_clock_mono()) - m->start_ns) / 1e9, ret, err);
+	return fsc_hooks_summary(m->hooks, cpu, of_machine, fsc_run_seconds(m->run), ret, err);
 }
 
 /* Resident memory, as /proc has it. */
@@ -149,25 +145,12 @@ static int view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg, 
 	return 0;
 }
 
-static int report(struct fsc_monitor *m, bool whole, struct fsc_err *err)
-{
-	const struct fsc_snoop_report *r = &m->config->report;
-	int rc = fsc_ledger_report(m->ledger, m->opts->sink, r->by_process, whole, r->top, err);
-
-	return rc;
-}
-
 /* ---- the loop ---- */
 
-static int on_signal(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+static int monitor_reload(struct fsc_run *r, struct fsc_err *err)
 {
-	struct fsc_monitor *m = arg;
-
 	(void)err;
-	if (n == SIGHUP)
-		return fsc_monitor_reload_or_say(m);
-	loop->stop = true;
-	return 0;
+	return fsc_monitor_reload_or_say(r->state);
 }
 
 /* The file itself, written to its end or moved there; or a link that a file of a mounted
@@ -200,94 +183,69 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 	return ours && fsc_monitor_file_changed(m) ? fsc_monitor_reload_or_say(m) : 0;
 }
 
-static int on_child_end(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-
-	(void)n;
-	loop->stop = true;
-	m->child_ended = true;
-	return fsc_child_wait(&m->child, &m->child_status, &m->child_cpu, err);
-}
-
-static int on_time_up(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
-{
-	(void)n, (void)arg, (void)err;
-	loop->stop = true;
-	return 0;
-}
-
-static bool is_due(uint64_t *due_ns, double every_s)
-{
-	uint64_t now = fsc_clock_mono();
-
-	if (now < *due_ns || every_s <= 0)
-		return false;
-	*due_ns += (uint64_t)(every_s * 1e9);
-	if (*due_ns < now)
-		*due_ns = now + (uint64_t)(every_s * 1e9);
-	return true;
-}
-
-static int take_in(struct fsc_monitor *m, bool last, struct fsc_err *err)
+/* collect: what processes that exited have left goes to the books, too. */
+static int take_in(struct fsc_monitor *m, bool collect, bool last, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = told(m);
 	int rc = fsc_processes_read(m->processes, last, &to, err);
 
-	if (!rc && is_due(&m->cpu_ns, COLLECT))
-		fsc_processes_cpu(m->processes);
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)
 		rc = fsc_hooks_calls(m->hooks, last, err);
-	if (!rc && (last || is_due(&m->collect_ns, COLLECT)))
+	if (!rc && (collect || last))
 		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, met, m, err);
 	return rc;
 }
 
 int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err)
 {
-	m->collect_ns = 0;
-	return take_in(m, false, err);
+	return take_in(m, true, false, err);
 }
 
-static double report_every(const struct fsc_monitor *m)
-{
-	return m->opts->every_s > 0 ? m->opts->every_s : m->config->report.every_s;
-}
-
-/* Processes by number do not come back. */
-static bool all_ended(const struct fsc_monitor *m)
-{
-	const struct fsc_snoop_targets *t = &m->config->targets;
-
-	return t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n &&
-	       fsc_processes_count(m->processes, true) && !fsc_processes_count(m->processes, false);
-}
-
-static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+static int on_collect(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
-	int rc = take_in(m, false, err);
 
-	(void)n;
-	if (!rc && is_due(&m->scan_ns, fsc_processes_told(m->processes) ? SCAN : LOOK))
-		rc = fsc_monitor_look(m, err);
+	(void)loop, (void)n;
+	fsc_processes_cpu(m->processes);
+	return fsc_monitor_take_in(m, err);
+}
+
+static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop, (void)n;
+	return fsc_monitor_look(arg, err);
+}
+
+static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop, (void)n;
+	return fsc_monitor_budget(arg, err);
+}
+
+static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
+{
+	struct fsc_monitor *m = r->state;
+	int rc = take_in(m, false, false, err);
+
+	if (!rc && fsc_processes_all_exited(m->processes))
+		fsc_run_all_exited(r, fsc_processes_count(m->processes, true));
 	if (!rc)
-		rc = fsc_monitor_budget(m, err);
-	if (!rc && all_ended(m)) {
-		fsc_log(FSC_LOG_NOTE, "all processes that were asked for have ended");
-		loop->stop = true;
-	}
-	if (!rc && is_due(&m->report_ns, report_every(m)))
-		rc = report(m, false, err);
-	if (!rc && m->forward)
 		rc = fsc_forward_tick(m->forward, err);
-	if (m->forward)
-		fsc_forward_serve(m->forward);
+	fsc_forward_serve(m->forward);
 	if (!rc && m->control)
 		rc = fsc_control_run(m->control, err);
 	return rc;
+}
+
+static int monitor_report(struct fsc_run *r, bool last, struct fsc_err *err)
+{
+	struct fsc_monitor *m = r->state;
+	const struct fsc_snoop_report *o = &m->config->report;
+	int rc = last ? 0 : take_in(m, false, false, err);
+
+	return rc ? rc : fsc_ledger_report(m->ledger, &r->sink, o->by_process, last, o->top, err);
 }
 
 static int on_page(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -297,7 +255,7 @@ static int on_page(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	return 0;
 }
 
-/* ---- beginning and end ---- */
+/* ---- the beginning and the end ---- */
 
 static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
 {
@@ -318,7 +276,7 @@ static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
 			m->opts->path, strerror(errno));
 		return 0;
 	}
-	return fsc_loop_watch_fd(&m->loop, m->inotify, on_directory, m, err);
+	return fsc_loop_watch_fd(&m->run->loop, m->inotify, on_directory, m, err);
 }
 
 static int open_control(struct fsc_monitor *m, struct fsc_err *err)
@@ -339,34 +297,11 @@ static int open_control(struct fsc_monitor *m, struct fsc_err *err)
 	return rc;
 }
 
-static int start_command(struct fsc_monitor *m, struct fsc_err *err)
-{
-	const struct fsc_vec *words = &m->config->targets.command;
-	char **argv, *path;
-	int rc;
-
-	if (!words->n)
-		return 0;
-	argv = calloc(words->n + 1, sizeof(*argv));
-	if (!argv)
-		return fsc_err_nomem(err);
-	memcpy(argv, words->data, words->n * sizeof(*argv));
-	rc = fsc_child_start(argv, m->opts->mask, &m->child, err);
-	path = rc ? NULL : fsc_libs_which(argv[0]);
-	free(argv);
-	if (path)
-		rc = fsc_hooks_program(m->hooks, path, err);
-	free(path);
-	if (!rc)
-		rc = fsc_loop_watch_fd(&m->loop, m->child.pidfd, on_child_end, m, err);
-	return rc ? rc : fsc_processes_command(m->processes, m->child.pid, err);
-}
-
 /* Calls are told apart by process: a thread's number would never be met. */
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err)
 {
 	for (size_t i = 0; i < c->targets.pids.n; i++) {
-		pid_t pid = *FSC_AT(pid_t, &c->targets.pids, i), owner = fsc_processes_owner(pid);
+		pid_t pid = *FSC_AT(pid_t, &c->targets.pids, i), owner = fsc_pids_owner(pid);
 
 		if (owner && owner != pid)
 			return fsc_err_set(
@@ -378,16 +313,29 @@ int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err
 	return 0;
 }
 
-static int prepare(struct fsc_monitor *m, struct fsc_err *err)
+static int watch_loop(struct fsc_monitor *m, struct fsc_err *err)
 {
-	int rc = fsc_session_possible(err);
+	struct fsc_loop *loop = &m->run->loop;
+	double scan = fsc_processes_told(m->processes) ? SCAN : LOOK;
+	int rc = fsc_loop_timer(loop, COLLECT, true, on_collect, m, err);
 
 	if (!rc)
+		rc = fsc_loop_timer(loop, scan, true, on_scan, m, err);
+	if (!rc)
+		rc = fsc_loop_timer(loop, BUDGET, true, on_budget, m, err);
+	if (!rc && fsc_forward_fd(m->forward) >= 0)
+		rc = fsc_loop_watch_fd(loop, fsc_forward_fd(m->forward), on_page, m, err);
+	return rc ? rc : watch_file(m, err);
+}
+
+static int monitor_open(struct fsc_run *r, struct fsc_err *err)
+{
+	struct fsc_monitor *m = r->state;
+	int rc = fsc_session_possible(err);
+
+	m->run = r;
+	if (!rc)
 		rc = fsc_monitor_check_pids(m->config, err);
-	if (!rc)
-		rc = fsc_loop_init(&m->loop, err);
-	if (!rc)
-		rc = fsc_loop_signals(&m->loop, m->opts->ends, on_signal, m, err);
 	if (!rc)
 		rc = fsc_slow_new(m->config->keep_slowest, m->config->keep_latest, &m->slow, err);
 	if (!rc)
@@ -402,11 +350,33 @@ static int prepare(struct fsc_monitor *m, struct fsc_err *err)
 		rc = open_control(m, err);
 	if (!rc)
 		rc = fsc_forward_new(m->config, m->slow, view, m, &m->forward, err);
+	return rc ? rc : watch_loop(m, err);
+}
+
+/* Its files are looked into before it has mapped them. */
+static int note_command(struct fsc_monitor *m, struct fsc_err *err)
+{
+	const struct fsc_child *child = &m->run->child;
+	FSC_AUTO(fsc_freep) char *path = child->name ? fsc_libs_which(child->name) : NULL;
+	int rc = path ? fsc_hooks_program(m->hooks, path, err) : 0;
+
+	return rc || !child->name ? rc : fsc_processes_command(m->processes, child->pid, err);
+}
+
+static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
+{
+	struct fsc_monitor *m = r->state;
+	int rc = note_command(m, err);
+
 	if (!rc)
-		rc = watch_file(m, err);
-	if (!rc)
-		rc = start_command(m, err);
-	return rc ? rc : fsc_monitor_look(m, err);
+		rc = fsc_monitor_look(m, err);
+	if (rc)
+		return rc;
+	fsc_ledger_begin(m->ledger);
+	m->warn_ns = fsc_clock_mono();
+	m->cpu_start = fsc_cputime_machine();
+	m->warn_budget = m->config->warnings_per_s;
+	return 0;
 }
 
 static void say_missing(const struct fsc_snoop_func *f, void *arg)
@@ -417,8 +387,9 @@ static void say_missing(const struct fsc_snoop_func *f, void *arg)
 }
 
 /* What is watched, and what was not found yet. */
-static void tell_ready(const struct fsc_monitor *m)
+static void monitor_ready(struct fsc_run *r)
 {
+	const struct fsc_monitor *m = r->state;
 	struct fsc_buf missing = {0};
 	size_t n;
 
@@ -431,56 +402,48 @@ static void tell_ready(const struct fsc_monitor *m)
 			"in no file so far, and looked for in those that appear: %.200s%s",
 			fsc_buf_str(&missing), missing.n > 200 ? "..." : "");
 	fsc_buf_release(&missing);
-	if (m->opts->ready_fd && write((int)m->opts->ready_fd, "armed\n", 6) == 6)
-		close((int)m->opts->ready_fd);
 }
 
-static int run(struct fsc_monitor *m, struct fsc_err *err)
+/* The probes come off first: what is reported then is final. Nobody can ask for anything any more.
+ */
+static int monitor_detach(struct fsc_run *r, struct fsc_err *err)
 {
-	uint64_t now = fsc_clock_mono();
-	int rc = fsc_loop_timer(&m->loop, TICK, true, on_tick, m, err);
-
-	fsc_ledger_begin(m->ledger);
-	m->start_ns = m->warn_ns = now;
-	m->cpu_start = fsc_cputime_machine();
-	m->warn_budget = m->config->warnings_per_s;
-	m->collect_ns = now;
-	m->scan_ns = now + (uint64_t)(SCAN * 1e9);
-	m->report_ns = now + (uint64_t)(report_every(m) * 1e9);
-	if (!rc && fsc_forward_fd(m->forward) >= 0)
-		rc = fsc_loop_watch_fd(&m->loop, fsc_forward_fd(m->forward), on_page, m, err);
-	if (!rc && m->opts->duration_s > 0)
-		rc = fsc_loop_timer(&m->loop, m->opts->duration_s, false, on_time_up, m, err);
-	if (!rc && m->child.pid)
-		rc = fsc_child_release(&m->child, err);
-	if (rc)
-		return rc;
-	tell_ready(m);
-	return fsc_loop_run(&m->loop, err);
-}
-
-/* The probes come off first: what is reported then is final. */
-static int end(struct fsc_monitor *m, struct fsc_err *err)
-{
-	struct fsc_summary books;
+	struct fsc_monitor *m = r->state;
 	int rc;
 
 	fsc_ledger_end(m->ledger);
-	m->end_ns = fsc_clock_mono();
-	rc = take_in(m, false, err);
+	rc = take_in(m, false, false, err);
 	fsc_hooks_detach(m->hooks);
 	if (!rc)
-		rc = take_in(m, true, err);
-	if (!rc)
-		rc = report(m, true, err);
-	if (!rc)
-		rc = fsc_monitor_books(m, &books, err);
-	if (!rc)
-		rc = fsc_sink_summary(m->opts->sink, &books, err);
-	fsc_forward_stop(m->forward, LAST);
-	fsc_monitor_tell_end(m);
+		rc = take_in(m, true, true, err);
+	m->events_dropped = m->control ? fsc_control_dropped(m->control) : 0;
+	fsc_control_free(m->control);
+	m->control = NULL;
 	return rc;
 }
+
+static int monitor_books(struct fsc_run *r, struct fsc_summary *ret, struct fsc_err *err)
+{
+	return fsc_monitor_books(r->state, ret, err);
+}
+
+static void monitor_close(struct fsc_run *r)
+{
+	struct fsc_monitor *m = r->state;
+
+	fsc_forward_stop(m->forward, LAST);
+	fsc_monitor_tell_end(m);
+}
+
+static const struct fsc_run_ops ops = {.open = monitor_open,
+				       .attach = monitor_attach,
+				       .ready = monitor_ready,
+				       .tick = monitor_tick,
+				       .report = monitor_report,
+				       .detach = monitor_detach,
+				       .books = monitor_books,
+				       .close = monitor_close,
+				       .reload = monitor_reload};
 
 static void release(struct fsc_monitor *m)
 {
@@ -490,8 +453,6 @@ static void release(struct fsc_monitor *m)
 	fsc_hooks_free(m->hooks);
 	fsc_processes_free(m->processes);
 	fsc_slow_free(m->slow);
-	fsc_child_drop(&m->child);
-	fsc_loop_release(&m->loop);
 	if (m->inotify >= 0)
 		close(m->inotify);
 	fsc_buf_release(&m->line);
@@ -499,21 +460,30 @@ static void release(struct fsc_monitor *m)
 	free(m->config);
 }
 
+double fsc_monitor_interval(const struct fsc_monitor *m)
+{
+	return m->opts->out->interval > 0 ? m->opts->out->interval : m->config->report.every_s;
+}
+
 int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_opts *opts,
 		    struct fsc_err *err)
 {
-	struct fsc_monitor m = {.opts = opts,
-				.config = config,
-				.child = {.pidfd = -1},
-				.loop = {.epoll = -1},
-				.inotify = -1,
-				.config_ok = true};
-	int rc = prepare(&m, err);
+	const struct fsc_vec *words = &config->targets.command;
+	struct fsc_monitor m = {.opts = opts, .config = config, .inotify = -1, .config_ok = true};
+	struct fsc_output_opts out = *opts->out;
+	FSC_AUTO(fsc_freep) char **argv = calloc(words->n + 1, sizeof(*argv));
+	const struct fsc_run_opts ro = {.ops = &ops,
+					.state = &m,
+					.out = &out,
+					.data = FSC_DATA_REPORTS,
+					.command = words->n ? argv : NULL,
+					.tick_s = TICK};
+	int rc;
 
-	if (!rc)
-		rc = run(&m, err);
-	if (!rc)
-		rc = end(&m, err);
+	for (size_t i = 0; argv && i < words->n; i++)
+		argv[i] = *FSC_AT(char *, words, i);
+	out.interval = fsc_monitor_interval(&m);
+	rc = argv ? fsc_run(&ro, err) : fsc_err_nomem(err);
 	release(&m);
 	return rc;
 }

@@ -2,22 +2,15 @@
 #ifndef FSC_MONITOR_MONITOR_H
 #define FSC_MONITOR_MONITOR_H
 
-#include <signal.h>
-
 #include "monitor/config.h"
-#include "sink/sink.h"
+#include "run/output.h"
 
 struct fsc_monitor_opts {
-	const char *path;  /* of the configuration */
-	double duration_s; /* 0: until a signal, or the end of the command */
-	double every_s;	   /* of reports; 0: as the configuration says */
-	const pid_t *pids; /* besides the configuration's, which has them already */
+	const char *path;		   /* of the configuration */
+	const struct fsc_output_opts *out; /* an interval of 0: as the configuration says */
+	const pid_t *pids;		   /* besides the configuration's, which has them already */
 	size_t n_pids;
-	const sigset_t *mask;  /* the command's signals */
-	const sigset_t *ends;  /* signals that end it, SIGHUP among them reloads; blocked */
-	unsigned ready_fd;     /* tests: written to when armed */
-	bool no_control;       /* no sockets */
-	struct fsc_sink *sink; /* for reports */
+	bool no_control; /* no sockets */
 };
 
 /* Takes the configuration over. Blocks until the end; the last report and the books are written

@@ -5,39 +5,34 @@
 #include <sys/stat.h>
 
 #include "base/fmt.h"
-#include "base/loop.h"
-#include "engine/child.h"
 #include "monitor/control.h"
 #include "monitor/forward.h"
 #include "monitor/hooks.h"
 #include "monitor/ledger.h"
 #include "monitor/monitor.h"
-#include "monitor/processes.h"
 #include "monitor/slow.h"
+#include "run/pids.h"
+#include "run/processes.h"
+#include "run/run.h"
 
 struct fsc_monitor {
 	const struct fsc_monitor_opts *opts;
 	struct fsc_snoop_config *config; /* in force; owned */
-	struct fsc_loop loop;
+	struct fsc_run *run;
 	struct fsc_processes *processes;
 	struct fsc_hooks *hooks;
 	struct fsc_slow *slow;
 	struct fsc_ledger *ledger;
 	struct fsc_control *control; /* NULL: none */
 	struct fsc_forward *forward;
-	struct fsc_child child;
-	bool child_ended;
-	int child_status;
-	uint64_t child_cpu; /* ns that it and its children have used, once it has ended */
 	int inotify;
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
 	bool changing; /* a session ends whose processes are not asked for any more */
 	uint64_t reloads, failed_reloads;
-	uint64_t start_ns, cpu_start;
-	uint64_t end_ns;					    /* 0: it goes on */
-	uint64_t collect_ns, scan_ns, cpu_ns, report_ns, budget_ns; /* when due */
-	double warn_budget;					    /* lines that may be written */
+	uint64_t cpu_start;	 /* of the machine */
+	uint64_t events_dropped; /* by the control socket, once it is closed */
+	double warn_budget;	 /* lines that may be written */
 	uint64_t warn_ns, unwarned;
 	uint64_t budget_cpu; /* at the last look */
 	bool told_cost;
@@ -46,6 +41,8 @@ struct fsc_monitor {
 
 /* Looks at everything that runs, and at the libraries that whatever starts later may use. */
 int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err);
+/* Seconds between two reports, by the command line or the configuration. */
+double fsc_monitor_interval(const struct fsc_monitor *m);
 /* Takes in what processes did and measured until now. */
 int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err);
 

@@ -1,27 +1,18 @@
 /* The budget: what the probes cost is watched, and the dearest functions are let go until it is
  * kept. And what is to be said at the end. */
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-#define LOOK_S 1.0
-#define MUCH   5.0 /* percent, from which it is said */
+#define MUCH 5.0 /* percent, from which it is said */
 
 /* Over the last second: the part of the CPU time, in percent, that went into hits. */
 int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 {
 	double most = m->config->max_overhead, share;
-	uint64_t now = fsc_clock_mono(), cpu;
+	uint64_t cpu;
 	struct fsc_hooks_cost cost;
 	bool of_machine;
 
-	if (now < m->budget_ns)
-		return 0;
-	m->budget_ns = now + (uint64_t)(LOOK_S * 1e9);
 	cpu = fsc_monitor_cpu(m, &of_machine);
 	fsc_hooks_cost(m->hooks, &cost);
 	if (!m->budget_cpu || cpu <= m->budget_cpu) {
@@ -48,34 +39,17 @@ int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 	return fsc_hooks_let_go(m->hooks, &cost, err);
 }
 
-static void tell_child(const struct fsc_monitor *m)
-{
-	const char *name = *FSC_AT(char *, &m->config->targets.command, 0);
-
-	if (!m->child_ended)
-		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", m->child.pid);
-	else if (WIFSIGNALED(m->child_status))
-		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", name,
-			WTERMSIG(m->child_status), strsignal(WTERMSIG(m->child_status)));
-	else if (WEXITSTATUS(m->child_status))
-		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", name,
-			WEXITSTATUS(m->child_status));
-}
-
 void fsc_monitor_tell_end(const struct fsc_monitor *m)
 {
-	uint64_t dropped = m->control ? fsc_control_dropped(m->control) : 0;
 	const struct fsc_receiver_state *r;
 	size_t n;
 
-	if (m->child.pid || m->child_ended)
-		tell_child(m);
 	if (m->unwarned)
 		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not mentioned",
 			(unsigned long long)m->unwarned);
-	if (dropped)
+	if (m->events_dropped)
 		fsc_log(FSC_LOG_WARN, "%llu events were dropped, whose readers were too slow",
-			(unsigned long long)dropped);
+			(unsigned long long)m->events_dropped);
 	if (fsc_forward_missed(m->forward))
 		fsc_log(FSC_LOG_WARN, "%llu slow calls were counted but not sent on one by one",
 			(unsigned long long)fsc_forward_missed(m->forward));

@@ -7,24 +7,6 @@
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-static bool same_list(const struct fsc_vec *a, const struct fsc_vec *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (strcmp(*FSC_AT(char *, a, i), *FSC_AT(char *, b, i)))
-			return false;
-	return true;
-}
-
-static bool same_targets(const struct fsc_snoop_targets *a, const struct fsc_snoop_targets *b)
-{
-	return a->pids.n == b->pids.n &&
-	       (!a->pids.n || !memcmp(a->pids.data, b->pids.data, a->pids.n * sizeof(pid_t))) &&
-	       same_list(&a->names, &b->names) && same_list(&a->cgroups, &b->cgroups) &&
-	       same_list(&a->command, &b->command);
-}
-
 /* A command is started once. One that was given on the command line is not in the file. */
 static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
 			struct fsc_err *err)
@@ -34,7 +16,7 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 
 	if (!words->n && have->n)
 		return fsc_snoop_config_command(fresh, have->data, have->n, err);
-	if (!same_list(words, have))
+	if (!fsc_filter_same_texts(words, have))
 		fsc_log(FSC_LOG_WARN, "%s: another command is not started while the monitor runs",
 			fresh->path);
 	return 0;
@@ -73,7 +55,7 @@ static void take_back(struct fsc_monitor *m, bool anew)
 int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
 {
 	struct fsc_snoop_config *old = m->config;
-	bool anew = !same_targets(&old->targets, &fresh->targets);
+	bool anew = !fsc_filter_same(&old->targets, &fresh->targets);
 	int rc = fsc_monitor_check_pids(fresh, err);
 
 	if (!rc)
@@ -94,7 +76,7 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
 	fsc_snoop_config_release(old);
 	free(old);
-	return 0;
+	return fsc_run_interval(m->run, fsc_monitor_interval(m), err);
 }
 
 /* The command that was started stays the one that is meant, and so do the processes of the command

@@ -3,7 +3,7 @@
 #define FSC_SOURCE_LIVE_PRIV_H
 
 #include "engine/calibrate.h"
-#include "source/cgroups.h"
+#include "proc/cgroups.h"
 #include "source/live.h"
 
 struct fsc_live {

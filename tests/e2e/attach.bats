@@ -199,7 +199,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	join
 	scopes_close
 	assert_calls numbered 44
-	assert_match note "$(<"$TMP/err")" 'the process has ended'
+	assert_match note "$(<"$TMP/err")" 'the process has exited'
 }
 
 @test "a process that becomes a zombie has ended" {
@@ -214,7 +214,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	eventually grep -q 'done' out.scoped
 	exec 6>&-
 	eventually grep -q 'State:.Z' "/proc/$(<pid)/status"
-	eventually grep -q 'the process has ended' err
+	eventually grep -q 'the process has exited' err
 	join
 	scopes_close
 	assert_calls numbered 44

@@ -156,9 +156,9 @@ spins() {
 	join
 	books_close
 	assert_calls work 11
-	assert_match note "$(<err)" 'the process has ended'
-	fs_error 1 "process $zombie has ended \(a zombie" count -d 1 -p "$zombie" "$FIXTURES/runner:work"
-	fs_error 1 "process $zombie has ended \(a zombie" attach "$zombie"
+	assert_match note "$(<err)" 'the process has exited'
+	fs_error 1 "process $zombie has exited \(a zombie" count -d 1 -p "$zombie" "$FIXTURES/runner:work"
+	fs_error 1 "process $zombie has exited \(a zombie" attach "$zombie"
 }
 
 # waits_to_write PID: blocked on stderr, which is full.

@@ -422,7 +422,7 @@ real_runtime() {
 @test "gpu: a command that is killed" {
 	fs gpu -f json -- sh -c "\"$GPU/gpuapp13\" malloc=1; kill -KILL \$\$"
 	assert_eq "exit status" 0 "$status"
-	assert_match note "$(<err)" 'the command ended with signal 9'
+	assert_match note "$(<err)" 'was ended by signal 9'
 	assert_eq "last line" summary "$(field type "$(last_line)")"
 }
 

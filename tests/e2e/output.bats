@@ -112,7 +112,7 @@ teardown() { e2e_teardown; }
 	join
 	books_close
 	assert_calls work 103
-	assert_match note "$(<err)" 'has ended'
+	assert_match note "$(<err)" 'has exited'
 }
 
 @test "-i: the stretches sum up to the total" {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "monitor/processes.h"
+#include "run/processes.h"
 
 enum {
 	FIRST = 5000000, /* larger than any process's number can be */
@@ -57,7 +57,7 @@ static struct fsc_processes_to to(struct told *t)
 
 static void many_processes_come_and_go(void **state)
 {
-	struct fsc_snoop_targets targets = {.pids = FSC_VEC_INIT(pid_t),
+	struct fsc_filter targets = {.pids = FSC_VEC_INIT(pid_t),
 					    .names = FSC_VEC_INIT(char *),
 					    .cgroups = FSC_VEC_INIT(char *),
 					    .command = FSC_VEC_INIT(char *)};

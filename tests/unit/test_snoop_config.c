@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "monitor/config_keys.h"
-#include "monitor/errors.h"
+#include "model/errors.h"
 #include "monitor/presets.h"
 
 /* ---- words ---- */

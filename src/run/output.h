@@ -1,7 +1,7 @@
 /* Options and steps shared by every command that shows data: how long, how often, in which format,
  * where to. */
-#ifndef FSC_CMD_OUTPUT_H
-#define FSC_CMD_OUTPUT_H
+#ifndef FSC_RUN_OUTPUT_H
+#define FSC_RUN_OUTPUT_H
 
 #include <stdbool.h>
 
@@ -13,6 +13,7 @@ struct fsc_output_opts {
 	bool timestamps, verbose;
 	int format;
 	const char *output;
+	unsigned ready_fd; /* tests and benchmarks: written to when probes are on */
 };
 
 extern const struct fsc_opt fsc_output_opts[];

@@ -1,5 +1,5 @@
 /* A cgroup's number is the inode number of its directory in the cgroup2 file system. */
-#include "source/cgroups.h"
+#include "proc/cgroups.h"
 
 #include <errno.h>
 #include <ftw.h>

@@ -1,6 +1,6 @@
 /* Control groups by number and by path. */
-#ifndef FSC_SOURCE_CGROUPS_H
-#define FSC_SOURCE_CGROUPS_H
+#ifndef FSC_PROC_CGROUPS_H
+#define FSC_PROC_CGROUPS_H
 
 #include <stdint.h>
 

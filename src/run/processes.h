@@ -1,8 +1,8 @@
 /* Which processes a monitor is meant to watch, as far as the kernel has told: those that run, those
  * that start, and what they map. A process is judged once and again at each exec; children of a
  * wanted one are wanted where the configuration names a command. */
-#ifndef FSC_MONITOR_PROCESSES_H
-#define FSC_MONITOR_PROCESSES_H
+#ifndef FSC_RUN_PROCESSES_H
+#define FSC_RUN_PROCESSES_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 #include "engine/mmaps.h"
-#include "monitor/config.h"
+#include "run/filter.h"
 #include "wire/config.h"
 
 struct fsc_processes;
@@ -31,13 +31,13 @@ struct fsc_processes_to {
 };
 
 /* targets must outlive it. The caller owns *ret. */
-int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_processes **ret,
+int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **ret,
 		      struct fsc_err *err);
 void fsc_processes_free(struct fsc_processes *p);
 /* Other targets from now on: everything is judged anew. */
-void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targets *targets);
+void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *targets);
 /* The same targets, kept elsewhere from now on. */
-void fsc_processes_use(struct fsc_processes *p, const struct fsc_snoop_targets *targets);
+void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets);
 /* Files are told of again, as if nobody had been. */
 void fsc_processes_retell(struct fsc_processes *p);
 /* The command that was started: it and its descendants are wanted. */
@@ -61,12 +61,12 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid);
 /* Whether it is known not to be; also of one that ended lately. */
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
-/* The process that a thread belongs to, which may be the number itself; 0: there is none. */
-pid_t fsc_processes_owner(pid_t tid);
 /* Its name; "" if nothing is known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
 /* How many wanted ones run; ever: and have run. */
 size_t fsc_processes_count(const struct fsc_processes *p, bool ever);
+/* Whether processes were asked for by number, and all that were found have exited. */
+bool fsc_processes_all_exited(const struct fsc_processes *p);
 /* CPU time, in ns, that wanted processes have used since they were first seen; of one that ended,
  * what was seen last. */
 uint64_t fsc_processes_cpu(struct fsc_processes *p);

@@ -1,10 +1,10 @@
 /* What the files of the table of processes share. */
-#ifndef FSC_MONITOR_PROCESSES_PRIV_H
-#define FSC_MONITOR_PROCESSES_PRIV_H
+#ifndef FSC_RUN_PROCESSES_PRIV_H
+#define FSC_RUN_PROCESSES_PRIV_H
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "monitor/processes.h"
+#include "run/processes.h"
 
 enum {
 	MOST_GONE = 1024,
@@ -26,7 +26,7 @@ struct process {
 };
 
 struct fsc_processes {
-	const struct fsc_snoop_targets *targets;
+	const struct fsc_filter *targets;
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
 	struct fsc_vec all;	 /* struct process *: an entry stays where it is */
 	struct fsc_map at;	 /* pid -> its entry */

@@ -1,8 +1,7 @@
 /* The names of error codes as the libraries themselves have them. Rows are sorted by code. The
  * codes of a library never change their meaning; new ones are added as it grows. */
-#include "monitor/config.h"
 
-#include "monitor/errors.h"
+#include "model/errors.h"
 
 struct error {
 	int code;

@@ -1,9 +1,10 @@
 /* Holding a program at exec by ptrace. Nothing of ours runs in the child after the probes are on,
  * so that not even one call of our own is counted. */
-#include "engine/child.h"
+#include "run/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -11,6 +12,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/log.h"
+#include "proc/cputime.h"
 
 static void run(char *const *argv, const sigset_t *mask, int report)
 {
@@ -73,7 +77,7 @@ static int why_not(const char *name, int rc, int report, struct fsc_err *err)
 	return -code;
 }
 
-int fsc_child_start(char *const *argv, const sigset_t *mask, struct fsc_child *ret,
+int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask,
 		    struct fsc_err *err)
 {
 	int report[2], rc;
@@ -100,12 +104,14 @@ int fsc_child_start(char *const *argv, const sigset_t *mask, struct fsc_child *r
 		return rc;
 	}
 	close(report[0]);
-	*ret = (struct fsc_child){
-	    .pid = pid, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .held = true};
-	if (ret->pidfd >= 0)
+	*c = (struct fsc_child){.name = strdup(argv[0]),
+				.pid = pid,
+				.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+				.held = true};
+	if (c->pidfd >= 0 && c->name)
 		return 0;
-	rc = fsc_err_sys(err, errno, "cannot watch process %d", pid);
-	fsc_child_drop(ret);
+	rc = c->name ? fsc_err_sys(err, errno, "cannot watch process %d", pid) : fsc_err_nomem(err);
+	fsc_child_drop(c);
 	return rc;
 }
 
@@ -119,19 +125,46 @@ int fsc_child_release(struct fsc_child *c, struct fsc_err *err)
 	return 0;
 }
 
-int fsc_child_wait(struct fsc_child *c, int *ret_status, uint64_t *ret_cpu_ns, struct fsc_err *err)
+int fsc_child_reap(struct fsc_child *c, struct fsc_err *err)
 {
 	struct rusage ru;
-	int status;
 
-	while (wait4(c->pid, &status, 0, &ru) < 0)
+	while (wait4(c->pid, &c->status, 0, &ru) < 0)
 		if (errno != EINTR)
 			return fsc_err_sys(err, errno, "cannot wait for process %d", c->pid);
 	c->pid = 0;
-	*ret_status = status;
-	*ret_cpu_ns = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000u +
-		      (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000u;
+	c->exited = true;
+	c->cpu_ns = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000u +
+		    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000u;
 	return 0;
+}
+
+int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err)
+{
+	struct pollfd p = {.fd = c->pidfd, .events = POLLIN};
+
+	if (!c->name || c->exited || poll(&p, 1, ms) <= 0)
+		return 0;
+	return fsc_child_reap(c, err);
+}
+
+uint64_t fsc_child_cpu(const struct fsc_child *c)
+{
+	return c->exited ? c->cpu_ns : fsc_cputime_process(c->pid);
+}
+
+void fsc_child_tell(const struct fsc_child *c)
+{
+	if (!c->name)
+		return;
+	if (!c->exited)
+		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", c->pid);
+	else if (WIFSIGNALED(c->status))
+		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", c->name,
+			WTERMSIG(c->status), strsignal(WTERMSIG(c->status)));
+	else if (WEXITSTATUS(c->status))
+		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", c->name,
+			WEXITSTATUS(c->status));
 }
 
 void fsc_child_drop(struct fsc_child *c)
@@ -142,5 +175,6 @@ void fsc_child_drop(struct fsc_child *c)
 	}
 	if (c->pidfd > 0)
 		close(c->pidfd);
+	free(c->name);
 	*c = (struct fsc_child){.pidfd = -1};
 }

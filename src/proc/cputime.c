@@ -1,5 +1,5 @@
 /* Processes by their CPU clock, the machine by /proc/stat. */
-#include "source/cputime.h"
+#include "proc/cputime.h"
 
 #include <stdio.h>
 #include <time.h>

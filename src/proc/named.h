@@ -1,6 +1,6 @@
 /* Processes by their name. */
-#ifndef FSC_SOURCE_PROCESSES_H
-#define FSC_SOURCE_PROCESSES_H
+#ifndef FSC_PROC_NAMED_H
+#define FSC_PROC_NAMED_H
 
 #include <sys/types.h>
 

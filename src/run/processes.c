@@ -1,5 +1,5 @@
 /* The table of processes: fed by the kernel's records of what they do, and by /proc. */
-#include "monitor/processes_priv.h"
+#include "run/processes_priv.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "engine/mmaps.h"
-#include "source/cputime.h"
+#include "proc/cputime.h"
 #include "proc/libs.h"
 
 /* What a reading needs at hand. */
@@ -25,7 +25,7 @@ struct reading {
 	const struct fsc_processes_to *to;
 };
 
-int fsc_processes_new(const struct fsc_snoop_targets *targets, struct fsc_processes **ret,
+int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **ret,
 		      struct fsc_err *err)
 {
 	struct fsc_processes *p = calloc(1, sizeof(*p));
@@ -64,7 +64,7 @@ void fsc_processes_free(struct fsc_processes *p)
 	free(p);
 }
 
-void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targets *targets)
+void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *targets)
 {
 	p->targets = targets;
 	for (size_t i = 0; i < p->all.n; i++)
@@ -72,7 +72,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_snoop_targ
 	fsc_processes_retell(p);
 }
 
-void fsc_processes_use(struct fsc_processes *p, const struct fsc_snoop_targets *targets)
+void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets)
 {
 	p->targets = targets;
 }
@@ -90,9 +90,7 @@ bool fsc_processes_told(const struct fsc_processes *p)
 
 bool fsc_processes_all(const struct fsc_processes *p)
 {
-	const struct fsc_snoop_targets *t = p->targets;
-
-	return !t->pids.n && !t->names.n && !t->cgroups.n && !t->command.n;
+	return fsc_filter_passes_all(p->targets);
 }
 
 /* ---- the table ---- */
@@ -187,7 +185,7 @@ static bool in_cgroup(pid_t pid, const char *wanted)
 
 static bool is_target(const struct fsc_processes *p, const struct process *x)
 {
-	const struct fsc_snoop_targets *t = p->targets;
+	const struct fsc_filter *t = p->targets;
 
 	if (fsc_processes_all(p) || (t->command.n && x->of_command))
 		return true;

@@ -1,9 +1,6 @@
 /* Questions to the table of processes. */
-#include <stdio.h>
-
-#include "base/cleanup.h"
-#include "monitor/processes_priv.h"
-#include "source/cputime.h"
+#include "run/processes_priv.h"
+#include "proc/cputime.h"
 
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
 {
@@ -27,20 +24,6 @@ int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
 {
 	return !fsc_processes_verdict(p, pid);
-}
-
-pid_t fsc_processes_owner(pid_t tid)
-{
-	char path[32], line[128];
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	int owner = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)tid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &owner) == 1)
-			break;
-	return owner;
 }
 
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
@@ -75,6 +58,12 @@ size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
 		n += x->judged && x->wanted;
 	}
 	return n;
+}
+
+bool fsc_processes_all_exited(const struct fsc_processes *p)
+{
+	return fsc_filter_only_pids(p->targets) && fsc_processes_count(p, true) &&
+	       !fsc_processes_count(p, false);
 }
 
 int fsc_processes_each(const struct fsc_processes *p,

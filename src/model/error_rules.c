@@ -1,6 +1,6 @@
 /* Which return values are errors, told by a function's name: the libraries that return a status all
  * say so in the prefix of their functions. Those that return something else are listed. */
-#include "monitor/errors.h"
+#include "model/errors.h"
 
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* CPU time of processes, or of the whole machine, over a stretch of time. */
-#ifndef FSC_SOURCE_CPUTIME_H
-#define FSC_SOURCE_CPUTIME_H
+#ifndef FSC_PROC_CPUTIME_H
+#define FSC_PROC_CPUTIME_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "source/processes.h"
+#include "proc/named.h"
 
 #include <dirent.h>
 #include <errno.h>

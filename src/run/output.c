@@ -1,4 +1,4 @@
-#include "cmd/output.h"
+#include "run/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,9 @@
 	    {'v',	   "verbose",                                                              \
 	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose),                              \
 	     NULL,	   "say what is being done, on stderr",                                    \
-	     NULL},
+	     NULL},                                                                                \
+	    {0,	  "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_output_opts, ready_fd),            \
+	     "N", NULL,	      NULL},
 
 const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS("output", fsc_sink_table_names){0}};
 const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS("output", fsc_sink_stack_names){0}};

@@ -2,43 +2,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/run.h"
+#include "cmd/measure.h"
 #include "sink/sink.h"
 
 static const char *const returns_names[] = {"best", "trampoline", "instructions", NULL};
 static const char *const via_names[] = {"best", "multi", "fentry", "single", NULL};
 
-const struct fsc_opt fsc_run_opts[] = {
-    {'t', "tid", FSC_OPT_LIST, offsetof(struct fsc_run_opts, tids), "TID",
+const struct fsc_opt fsc_measure_opts[] = {
+    {'t', "tid", FSC_OPT_LIST, offsetof(struct fsc_measure_opts, tids), "TID",
      "only this thread; may be repeated", NULL},
-    {0, "comm", FSC_OPT_STRING, offsetof(struct fsc_run_opts, comm), "NAME",
+    {0, "comm", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, comm), "NAME",
      "only tasks of this name", NULL},
-    {0, "cgroup", FSC_OPT_STRING, offsetof(struct fsc_run_opts, cgroup), "PATH",
+    {0, "cgroup", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, cgroup), "PATH",
      "only tasks in this cgroup or below", NULL},
-    {0, "follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, follow), NULL,
+    {0, "follow", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, follow), NULL,
      "with -p: the children it forks, too", NULL},
-    {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, no_follow), NULL,
+    {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, no_follow), NULL,
      "with -- COMMAND: not the children it forks", NULL},
-    {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, via), "RUNG", "how to attach",
+    {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, via), "RUNG", "how to attach",
      via_names},
-    {0, "max-overhead", FSC_OPT_STRING, offsetof(struct fsc_run_opts, max_overhead), "PCT",
+    {0, "max-overhead", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, max_overhead), "PCT",
      "sample what costs more CPU time than this", NULL},
-    {0, "returns", FSC_OPT_CHOICE, offsetof(struct fsc_run_opts, returns), "HOW",
+    {0, "returns", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, returns), "HOW",
      "catch returns by", returns_names},
-    {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_run_opts, fast_uprobes), NULL,
+    {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, fast_uprobes), NULL,
      "probe 5-byte nops though forked children may die", NULL},
-    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_run_opts, ready_fd), "N", NULL, NULL},
     {0},
 };
 
-void fsc_run_opts_release(struct fsc_run_opts *o)
+void fsc_measure_opts_release(struct fsc_measure_opts *o)
 {
 	fsc_vec_release(&o->tids);
 }
 
-int fsc_run_check(const struct fsc_run_plan *plan, struct fsc_err *err)
+int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 {
-	const struct fsc_run_opts *o = plan->run;
+	const struct fsc_measure_opts *o = plan->run;
 
 	if (!plan->n_probes)
 		return fsc_err_usage(err, "no probe given; try: funcscope %s 'vfs_*' or c:malloc",
@@ -65,7 +64,7 @@ int fsc_run_check(const struct fsc_run_plan *plan, struct fsc_err *err)
 	return 0;
 }
 
-int fsc_run_budget(const struct fsc_run_opts *o, double *ret, struct fsc_err *err)
+int fsc_measure_budget(const struct fsc_measure_opts *o, double *ret, struct fsc_err *err)
 {
 	const char *text = o->max_overhead;
 	char *end;

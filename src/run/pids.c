@@ -1,0 +1,136 @@
+#include "run/pids.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "proc/cputime.h"
+
+static struct fsc_pid *pid_at(const struct fsc_pids *p, size_t i)
+{
+	return FSC_AT(struct fsc_pid, &p->all, i);
+}
+
+void fsc_pids_init(struct fsc_pids *p, struct fsc_loop *loop, fsc_loop_fn fn, void *arg)
+{
+	*p = (struct fsc_pids){
+	    .all = FSC_VEC_INIT(struct fsc_pid), .loop = loop, .fn = fn, .arg = arg};
+}
+
+void fsc_pids_release(struct fsc_pids *p)
+{
+	for (size_t i = 0; i < p->all.n; i++)
+		if (pid_at(p, i)->fd >= 0)
+			close(pid_at(p, i)->fd);
+	fsc_vec_release(&p->all);
+}
+
+pid_t fsc_pids_owner(pid_t task)
+{
+	char path[32], line[128];
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
+	int owner = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)task);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Tgid: %d", &owner) == 1)
+			break;
+	return owner;
+}
+
+/* Readable when the process exits, though its parent may not have asked for its status yet. Needs
+ * no rights over the process, as kill(pid, 0) does. */
+static int open_pid(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static bool has_exited(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	return poll(&p, 1, 0) > 0;
+}
+
+int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_closep) int fd = open_pid(pid);
+
+	if (fd < 0 || !has_exited(fd))
+		return 0;
+	return fsc_err_set(err, ESRCH,
+			   "process %d has exited (a zombie: its parent has not asked for its exit "
+			   "status)",
+			   pid);
+}
+
+int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err)
+{
+	uint64_t cpu = fsc_cputime_process(pid);
+	struct fsc_pid *x;
+	int fd;
+
+	for (size_t i = 0; i < p->all.n; i++)
+		if (pid_at(p, i)->pid == pid)
+			return 0;
+	fd = open_pid(pid);
+	if (fd < 0)
+		return fsc_err_sys(err, -fd, "cannot watch process %d", pid);
+	x = fsc_vec_push(&p->all);
+	if (!x) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*x = (struct fsc_pid){.pid = pid, .fd = fd, .cpu_start = cpu, .cpu = cpu};
+	return fsc_loop_watch_fd(p->loop, fd, p->fn, p->arg, err);
+}
+
+size_t fsc_pids_take_exited(struct fsc_pids *p, void (*fn)(pid_t pid, void *arg), void *arg)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct fsc_pid *x = pid_at(p, i);
+
+		if (x->fd < 0)
+			continue;
+		if (!has_exited(x->fd)) {
+			left++;
+			continue;
+		}
+		fsc_loop_unwatch_fd(p->loop, x->fd);
+		close(x->fd);
+		x->fd = -1;
+		if (fn)
+			fn(x->pid, arg);
+	}
+	return left;
+}
+
+void fsc_pids_start(struct fsc_pids *p)
+{
+	for (size_t i = 0; i < p->all.n; i++)
+		pid_at(p, i)->cpu = pid_at(p, i)->cpu_start =
+		    fsc_cputime_process(pid_at(p, i)->pid);
+}
+
+uint64_t fsc_pids_cpu(struct fsc_pids *p)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct fsc_pid *x = pid_at(p, i);
+		uint64_t now = x->fd < 0 ? 0 : fsc_cputime_process(x->pid);
+
+		if (now > x->cpu)
+			x->cpu = now;
+		sum += x->cpu - x->cpu_start;
+	}
+	return sum;
+}

@@ -1,0 +1,43 @@
+/* Processes given by number, watched by descriptors until they exit; and the CPU time they use. */
+#ifndef FSC_RUN_PIDS_H
+#define FSC_RUN_PIDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "base/vec.h"
+
+struct fsc_pid {
+	pid_t pid;
+	int fd;			 /* -1: it has exited */
+	uint64_t cpu_start, cpu; /* ns, at the start and when last seen */
+};
+
+struct fsc_pids {
+	struct fsc_vec all; /* struct fsc_pid */
+	struct fsc_loop *loop;
+	fsc_loop_fn fn;
+	void *arg;
+};
+
+/* When any of them has exited, the loop calls fn, which calls fsc_pids_take_exited(). */
+void fsc_pids_init(struct fsc_pids *p, struct fsc_loop *loop, fsc_loop_fn fn, void *arg);
+void fsc_pids_release(struct fsc_pids *p);
+
+/* The process that a task belongs to; 0: no such task runs. */
+pid_t fsc_pids_owner(pid_t task);
+/* Adds a process, unless it is there already. -ESRCH: it has exited. */
+int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err);
+/* A zombie has a number and nothing else: no call of it will ever come. -ESRCH of one, 0 else. */
+int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err);
+/* Takes those out of the loop that have exited, telling of each (fn may be NULL): their descriptors
+ * stay readable for ever. How many still run. */
+size_t fsc_pids_take_exited(struct fsc_pids *p, void (*fn)(pid_t pid, void *arg), void *arg);
+/* From now on CPU time counts. */
+void fsc_pids_start(struct fsc_pids *p);
+/* CPU time in ns used since then; of one that has exited, what was seen last. */
+uint64_t fsc_pids_cpu(struct fsc_pids *p);
+
+#endif

@@ -1,0 +1,190 @@
+/* src/run/pids.h: the CPU time of several processes, of which one exits; and the loop, which sees
+ * each exit once. CPU time is compared with CPU time; nothing here measures how long it took. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/pids.h"
+
+enum { BURN_MS = 200 };
+
+struct burner {
+	pid_t pid;
+	int to, from;
+};
+
+/* For each byte that comes, uses so much CPU time, and answers. */
+static _Noreturn void burn_when_asked(int from, int to)
+{
+	char c;
+
+	while (read(from, &c, 1) == 1) {
+		uint64_t end = fsc_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + BURN_MS * 1000000ull;
+
+		while (fsc_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < end)
+			;
+		if (write(to, &c, 1) != 1)
+			break;
+	}
+	_exit(0);
+}
+
+static struct burner burner_start(void)
+{
+	struct burner b = {0};
+	int ask[2], answer[2];
+
+	assert_int_equal(pipe(ask), 0);
+	assert_int_equal(pipe(answer), 0);
+	b.pid = fork();
+	assert_true(b.pid >= 0);
+	if (!b.pid) {
+		close(ask[1]);
+		burn_when_asked(ask[0], answer[1]);
+	}
+	close(ask[0]);
+	close(answer[1]);
+	b.to = ask[1];
+	b.from = answer[0];
+	return b;
+}
+
+static void burner_burn(const struct burner *b)
+{
+	char c = 0;
+
+	assert_int_equal(write(b->to, &c, 1), 1);
+	assert_int_equal(read(b->from, &c, 1), 1);
+}
+
+static void burner_end(const struct burner *b)
+{
+	kill(b->pid, SIGKILL);
+	assert_int_equal(waitpid(b->pid, NULL, 0), b->pid);
+	close(b->to);
+	close(b->from);
+}
+
+struct seen {
+	struct fsc_pids *pids;
+	int calls;
+	pid_t exited[4];
+	size_t n_exited, left;
+};
+
+static void note_exit(pid_t pid, void *arg)
+{
+	struct seen *s = arg;
+
+	assert_true(s->n_exited < 4);
+	s->exited[s->n_exited++] = pid;
+}
+
+static int on_exit_of(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct seen *s = arg;
+
+	(void)n, (void)err;
+	s->calls++;
+	s->left = fsc_pids_take_exited(s->pids, note_exit, s);
+	loop->stop = !s->left;
+	return 0;
+}
+
+static int stop(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)n, (void)arg, (void)err;
+	loop->stop = true;
+	return 0;
+}
+
+/* What one has used stays when it exits, and what the other uses comes on top. */
+static void one_of_two_exits(void **state)
+{
+	struct burner a = burner_start(), b = burner_start();
+	struct fsc_loop loop;
+	struct fsc_pids p;
+	struct seen s = {.pids = &p};
+	uint64_t first;
+
+	(void)state;
+	assert_int_equal(fsc_loop_init(&loop, NULL), 0);
+	fsc_pids_init(&p, &loop, on_exit_of, &s);
+	assert_int_equal(fsc_pids_add(&p, a.pid, NULL), 0);
+	assert_int_equal(fsc_pids_add(&p, b.pid, NULL), 0);
+	assert_int_equal(fsc_pids_add(&p, a.pid, NULL), 0);
+	assert_int_equal(p.all.n, 2);
+	fsc_pids_start(&p);
+	burner_burn(&a);
+	first = fsc_pids_cpu(&p);
+	assert_true(first > BURN_MS / 2 * 1000000ull);
+	burner_end(&a);
+	burner_burn(&b);
+	assert_true(fsc_pids_cpu(&p) > first + BURN_MS / 2 * 1000000ull);
+
+	/* One that has exited is reported once, and not again and again. */
+	assert_int_equal(fsc_loop_timer(&loop, 0.02, false, stop, NULL, NULL), 0);
+	assert_int_equal(fsc_loop_run(&loop, NULL), 0);
+	assert_int_equal(s.calls, 1);
+	assert_int_equal(s.n_exited, 1);
+	assert_int_equal(s.exited[0], a.pid);
+	assert_int_equal(s.left, 1);
+	burner_end(&b);
+	loop.stop = false;
+	assert_int_equal(fsc_loop_run(&loop, NULL), 0);
+	assert_int_equal(s.exited[1], b.pid);
+	assert_int_equal(s.left, 0);
+	fsc_loop_release(&loop);
+	fsc_pids_release(&p);
+}
+
+/* The exit is seen before anybody has asked for the status, and by those who may not signal. */
+static void a_zombie_has_exited(void **state)
+{
+	struct burner a = burner_start();
+	struct fsc_loop loop;
+	struct fsc_pids p;
+	struct seen s = {.pids = &p};
+	struct fsc_err err = {0};
+	siginfo_t si;
+
+	(void)state;
+	assert_int_equal(fsc_loop_init(&loop, NULL), 0);
+	fsc_pids_init(&p, &loop, on_exit_of, &s);
+	assert_int_equal(fsc_pids_refuse_zombie(a.pid, &err), 0);
+	assert_int_equal(fsc_pids_add(&p, a.pid, NULL), 0);
+	kill(a.pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)a.pid, &si, WEXITED | WNOWAIT), 0);
+	assert_int_equal(fsc_loop_run(&loop, NULL), 0);
+	assert_int_equal(s.n_exited, 1);
+	assert_int_equal(fsc_pids_refuse_zombie(a.pid, &err), -ESRCH);
+	assert_non_null(strstr(err.msg, "zombie"));
+	burner_end(&a);
+	fsc_loop_release(&loop);
+	fsc_pids_release(&p);
+	fsc_pids_init(&p, &loop, on_exit_of, &s);
+	assert_int_equal(fsc_pids_add(&p, a.pid, NULL), -ESRCH);
+	assert_int_equal(fsc_pids_owner(a.pid), 0);
+	assert_int_equal(fsc_pids_owner(getpid()), getpid());
+	fsc_pids_release(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(one_of_two_exits),
+	    cmocka_unit_test(a_zombie_has_exited),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
