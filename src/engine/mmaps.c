@@ -13,9 +13,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/timeline.h"
 #include "base/vec.h"
 
 enum { PAGES = 64, LARGEST = 65536 };
@@ -26,18 +26,11 @@ struct buffer {
 	size_t size; /* of the mapping */
 };
 
-/* A record that was read, and is not told of yet. */
-struct pending {
-	uint64_t time_ns;
-	size_t at; /* in records */
-};
-
 struct fsc_mmaps {
 	struct fsc_vec buffers; /* struct buffer */
 	uint64_t lost;
 	char *record; /* room for one that wraps round */
-	struct fsc_buf records;
-	struct fsc_vec pending; /* struct pending */
+	struct fsc_timeline pending;
 };
 
 void fsc_mmaps_free(struct fsc_mmaps *m)
@@ -51,8 +44,7 @@ void fsc_mmaps_free(struct fsc_mmaps *m)
 		close(b->fd);
 	}
 	fsc_vec_release(&m->buffers);
-	fsc_buf_release(&m->records);
-	fsc_vec_release(&m->pending);
+	fsc_timeline_release(&m->pending);
 	free(m->record);
 	free(m);
 }
@@ -111,7 +103,7 @@ int fsc_mmaps_open(struct fsc_mmaps **ret, struct fsc_err *err)
 	if (!m)
 		return fsc_err_nomem(err);
 	m->buffers = FSC_VEC_INIT(struct buffer);
-	m->pending = FSC_VEC_INIT(struct pending);
+	fsc_timeline_init(&m->pending);
 	m->record = malloc(LARGEST);
 	if (!m->record)
 		return fsc_err_nomem(err);
@@ -202,15 +194,10 @@ static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char
 
 static int keep(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)
 {
-	struct pending *p = fsc_vec_push(&m->pending);
+	uint64_t time_ns; /* every record ends with it */
 
-	if (!p)
-		return fsc_err_nomem(err);
-	fsc_buf_pad(&m->records, 0, -m->records.n & 7);
-	p->at = m->records.n;
-	memcpy(&p->time_ns, (const char *)h + h->size - sizeof(p->time_ns), sizeof(p->time_ns));
-	fsc_buf_add(&m->records, (const char *)h, h->size);
-	return fsc_buf_failed(&m->records) ? fsc_err_nomem(err) : 0;
+	memcpy(&time_ns, (const char *)h + h->size - sizeof(time_ns), sizeof(time_ns));
+	return fsc_timeline_add(&m->pending, time_ns, h, h->size, err);
 }
 
 static int read_buffer(struct fsc_mmaps *m, struct buffer *b, struct fsc_err *err)
@@ -233,53 +220,30 @@ static int read_buffer(struct fsc_mmaps *m, struct buffer *b, struct fsc_err *er
 	return rc;
 }
 
-static int by_time(const void *a, const void *b)
+struct telling {
+	struct fsc_mmaps *m;
+	const struct fsc_mmaps_to *to;
+};
+
+static int tell_next(void *record, size_t size, void *arg, struct fsc_err *err)
 {
-	const struct pending *x = a, *y = b;
+	const struct telling *t = arg;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
-}
-
-/* What is left after the first n stays for the next time. */
-static int keep_rest(struct fsc_mmaps *m, size_t n, struct fsc_err *err)
-{
-	struct fsc_buf records = m->records;
-	struct fsc_vec pending = m->pending;
-	int rc = 0;
-
-	m->records = (struct fsc_buf){0};
-	m->pending = FSC_VEC_INIT(struct pending);
-	for (; !rc && n < pending.n; n++)
-		rc = keep(m, (const void *)(records.s + FSC_AT(struct pending, &pending, n)->at),
-			  err);
-	fsc_buf_release(&records);
-	fsc_vec_release(&pending);
-	return rc;
+	(void)size;
+	return tell(t->m, record, t->to, err);
 }
 
 /* A buffer that is read first may lack what comes into it while others are read: only what was
  * there when the reading began is complete. */
 int fsc_mmaps_read(struct fsc_mmaps *m, const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
+	struct telling t = {m, to};
 	uint64_t began_ns = fsc_clock_mono();
-	size_t n = 0;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < m->buffers.n; i++)
 		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), err);
-	if (rc || !m->pending.n)
-		return rc;
-	qsort(m->pending.data, m->pending.n, m->pending.size, by_time);
-	for (; !rc && n < m->pending.n; n++) {
-		const struct pending *p = FSC_AT(struct pending, &m->pending, n);
-
-		if (p->time_ns > began_ns)
-			break;
-		rc = tell(m, (const void *)(m->records.s + p->at), to, err);
-	}
-	return rc ? rc : keep_rest(m, n, err);
+	return rc ? rc : fsc_timeline_take(&m->pending, began_ns, tell_next, &t, err);
 }
 
 uint64_t fsc_mmaps_lost(const struct fsc_mmaps *m)

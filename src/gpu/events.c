@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/timeline.h"
 #include "gpu/calls.h"
 #include "gpu/kernels.h"
 
@@ -21,18 +21,12 @@ struct stream {
 	uint32_t stack;
 };
 
-struct taken {
-	uint64_t end_ns;
-	size_t at, size;
-};
-
 struct fsc_gpu_events {
 	struct fsc_gpu_events_opts opts;
 	struct fsc_gpu_events_to to;
 	struct fsc_gpu_kernels *kernels;
-	struct fsc_buf records;
-	struct fsc_vec taken; /* struct taken */
-	struct fsc_map index; /* process and handle -> stream */
+	struct fsc_timeline taken; /* records, by the end of their call */
+	struct fsc_map index;	   /* process and handle -> stream */
 	struct fsc_vec streams;
 	struct fsc_map devices; /* process and context -> device + 1 */
 	uint64_t kept;
@@ -48,7 +42,7 @@ int fsc_gpu_events_new(const struct fsc_gpu_events_opts *opts, const struct fsc_
 		return fsc_err_nomem(err);
 	v->opts = *opts;
 	v->to = *to;
-	v->taken = FSC_VEC_INIT(struct taken);
+	fsc_timeline_init(&v->taken);
 	v->streams = FSC_VEC_INIT(struct stream);
 	rc = fsc_gpu_kernels_new(opts, &v->kernels, err);
 	if (rc)
@@ -63,8 +57,7 @@ void fsc_gpu_events_free(struct fsc_gpu_events *v)
 	if (!v)
 		return;
 	fsc_gpu_kernels_free(v->kernels);
-	fsc_buf_release(&v->records);
-	fsc_vec_release(&v->taken);
+	fsc_timeline_release(&v->taken);
 	fsc_vec_release(&v->streams);
 	fsc_map_release(&v->index);
 	fsc_map_release(&v->devices);
@@ -74,15 +67,8 @@ void fsc_gpu_events_free(struct fsc_gpu_events *v)
 int fsc_gpu_events_take(struct fsc_gpu_events *v, const void *rec, size_t size, struct fsc_err *err)
 {
 	const struct fsc_gpu_rec *r = rec;
-	struct taken *t = fsc_vec_push(&v->taken);
 
-	if (!t)
-		return fsc_err_nomem(err);
-	/* Aligned as the ring's are. */
-	fsc_buf_pad(&v->records, 0, -v->records.n & 7);
-	*t = (struct taken){.end_ns = r->time_ns + r->dur_ns, .at = v->records.n, .size = size};
-	fsc_buf_add(&v->records, rec, size);
-	return fsc_buf_failed(&v->records) ? fsc_err_nomem(err) : 0;
+	return fsc_timeline_add(&v->taken, r->time_ns + r->dur_ns, rec, size, err);
 }
 
 /* ---- what a record says ---- */
@@ -285,8 +271,8 @@ static bool is_work(const struct fsc_gpu_event *e)
 			     e->type == FSC_GPU_EV_MEMSET);
 }
 
-static int order(struct fsc_gpu_events *v, const struct fsc_gpu_call *c, struct fsc_gpu_event *e,
-		 uint32_t stack, struct fsc_err *err)
+static int queue_event(struct fsc_gpu_events *v, const struct fsc_gpu_call *c,
+		       struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err)
 {
 	struct stream *s;
 	int rc = 0;
@@ -339,7 +325,7 @@ static int note(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const str
 }
 
 /* A process whose first call this is: what it has mapped must be known before anything is named. */
-static int meet(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc_err *err)
+static int meet_process(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc_err *err)
 {
 	struct fsc_gpu_event e = {.pid = r->pid, .ppid = r->ppid, .time_ns = r->time_ns};
 	struct fsc_gpu_process_facts facts = {0};
@@ -352,14 +338,17 @@ static int meet(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fs
 	return rc ? rc : fsc_gpu_books_process(v->opts.books, &e, &facts, err);
 }
 
-static int one(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc_err *err)
+static int take_record(void *record, size_t size, void *arg, struct fsc_err *err)
 {
+	struct fsc_gpu_events *v = arg;
+	const struct fsc_gpu_rec *r = record;
 	const struct fsc_gpu_call *c = &fsc_gpu_rows[r->call].call;
 	const void *stacks = r->flags & FSC_GPU_REC_STACK ? r + 1 : NULL;
 	struct fsc_gpu_event e;
 	uint32_t stack = 0;
-	int rc = meet(v, r, err);
+	int rc = meet_process(v, r, err);
 
+	(void)size;
 	v->kept++;
 	if (!rc)
 		rc = fill(v, r, c, &e, err);
@@ -371,30 +360,12 @@ static int one(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc
 		return note(v, r, c, err);
 	if (e.type == FSC_GPU_EV_FREE && !e.addr && !e.error)
 		return 0; /* of nothing, which is allowed and does nothing */
-	return order(v, c, &e, stack, err);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	const struct taken *x = a, *y = b;
-
-	if (x->end_ns != y->end_ns)
-		return x->end_ns < y->end_ns ? -1 : 1;
-	return (x->at > y->at) - (x->at < y->at);
+	return queue_event(v, c, &e, stack, err);
 }
 
 int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err)
 {
-	int rc = 0;
-
-	if (v->taken.n)
-		qsort(v->taken.data, v->taken.n, v->taken.size, by_time);
-	for (size_t i = 0; !rc && i < v->taken.n; i++)
-		rc = one(v, (const void *)(v->records.s + FSC_AT(struct taken, &v->taken, i)->at),
-			 err);
-	v->taken.n = 0;
-	fsc_buf_clear(&v->records);
-	return rc;
+	return fsc_timeline_take(&v->taken, UINT64_MAX, take_record, v, err);
 }
 
 uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v)

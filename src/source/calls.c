@@ -9,25 +9,19 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/vec.h"
 #include "source/calls_priv.h"
 #include "types/types.h"
 
 enum { LAG_NS = 20000000 };
 
-static void release_records(struct fsc_vec *v)
-{
-	for (size_t i = 0; i < v->n; i++)
-		free(FSC_AT(struct record, v, i)->call);
-	fsc_vec_release(v);
-}
-
 void fsc_call_source_free(struct fsc_call_source *s)
 {
 	if (!s)
 		return;
-	release_records(&s->waiting);
-	release_records(&s->open);
+	fsc_timeline_release(&s->waiting);
+	for (size_t i = 0; i < s->open.n; i++)
+		free(FSC_AT(struct record, &s->open, i)->call);
+	fsc_vec_release(&s->open);
 	fsc_vec_release(&s->frames);
 	fsc_vec_release(&s->used);
 	fsc_buf_release(&s->text);
@@ -52,7 +46,7 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 	s->namer = namer;
 	s->opts = *opts;
 	s->to_wall = fsc_clock_ns(CLOCK_REALTIME) - fsc_clock_mono();
-	s->waiting = FSC_VEC_INIT(struct record);
+	fsc_timeline_init(&s->waiting);
 	s->open = FSC_VEC_INIT(struct record);
 	s->frames = FSC_VEC_INIT(const char *);
 	s->used = FSC_VEC_INIT(int32_t);
@@ -68,24 +62,15 @@ void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer)
 static int note(const void *record, size_t size, void *arg)
 {
 	struct fsc_call_source *s = arg;
-	struct record *r;
-	void *copy;
+	const struct fsc_rec_call *call = record;
 	size_t n;
 
-	if (size < sizeof(struct fsc_rec_call))
+	if (size < sizeof(*call))
 		return -EBADMSG;
 	fsc_live_funcs(s->live, &n);
-	if (((const struct fsc_rec_call *)record)->row == n)
+	if (call->row == n)
 		return 0; /* our own, to know what it costs */
-	copy = malloc(size);
-	r = copy ? fsc_vec_push(&s->waiting) : NULL;
-	if (!r) {
-		free(copy);
-		return -ENOMEM;
-	}
-	memcpy(copy, record, size);
-	*r = (struct record){copy, size};
-	return 0;
+	return fsc_timeline_add(&s->waiting, call->time_ns, record, size, NULL);
 }
 
 /* ---- showing one ---- */
@@ -174,8 +159,8 @@ static int note_used(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 
 static bool is_awaited(const struct fsc_call_source *s, int32_t id)
 {
-	for (size_t i = 0; i < s->waiting.n; i++) {
-		const struct fsc_rec_call *rec = FSC_AT(struct record, &s->waiting, i)->call;
+	for (size_t i = 0; i < s->waiting.records.n; i++) {
+		const struct fsc_rec_call *rec = fsc_timeline_at(&s->waiting, i);
 
 		if (rec->kstack == id || rec->ustack == id)
 			return true;
@@ -320,13 +305,6 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 
 /* ---- order ---- */
 
-static int by_time(const void *pa, const void *pb)
-{
-	const struct record *a = pa, *b = pb;
-
-	return (a->call->time_ns > b->call->time_ns) - (a->call->time_ns < b->call->time_ns);
-}
-
 static int show_open(struct showing *w, struct fsc_err *err)
 {
 	int rc = 0;
@@ -345,26 +323,12 @@ int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, v
 {
 	struct showing w = {s, fn, arg};
 	uint64_t until = last ? UINT64_MAX : fsc_clock_mono() - LAG_NS;
-	size_t done = 0;
 	int rc = s->namer ? fsc_namer_tick(s->namer, fsc_live_session(s->live), err) : 0;
 
 	if (!rc)
 		rc = fsc_session_drain(fsc_live_session(s->live), note, s, err);
-	if (s->waiting.n)
-		qsort(s->waiting.data, s->waiting.n, sizeof(struct record), by_time);
-	while (!rc && done < s->waiting.n &&
-	       FSC_AT(struct record, &s->waiting, done)->call->time_ns <= until) {
-		struct record *r = FSC_AT(struct record, &s->waiting, done);
-
-		rc = fsc_calls_take(&w, r, err);
-		free(r->call);
-		done++;
-	}
-	if (done) {
-		s->waiting.n -= done;
-		memmove(s->waiting.data, FSC_AT(struct record, &s->waiting, done),
-			s->waiting.n * sizeof(struct record));
-	}
+	if (!rc)
+		rc = fsc_timeline_take(&s->waiting, until, fsc_calls_take, &w, err);
 	if (s->opts.drop_stacks)
 		drop_used(s);
 	return rc || !last ? rc : show_open(&w, err);

@@ -118,21 +118,24 @@ static int show_over(struct showing *w, const struct fsc_rec_call *entry, struct
 	return rc;
 }
 
-static int take_entry(struct showing *w, struct record *r, struct fsc_err *err)
+static int take_entry(struct showing *w, const struct record *r, struct fsc_err *err)
 {
 	struct record *slot;
+	void *copy;
 	int rc = show_over(w, r->call, err);
 
 	if (!rc && w->s->opts.shape == FSC_CALLS_TREE)
 		rc = show_opener(w, r->call, err);
-	slot = rc ? NULL : fsc_vec_push(&w->s->open);
-	if (!rc && !slot)
+	if (rc)
+		return rc;
+	copy = malloc(r->size);
+	slot = copy ? fsc_vec_push(&w->s->open) : NULL;
+	if (!slot) {
+		free(copy);
 		return fsc_err_nomem(err);
-	if (!rc) {
-		*slot = *r;
-		r->call = NULL; /* handed over */
 	}
-	return rc;
+	*slot = (struct record){memcpy(copy, r->call, r->size), r->size};
+	return 0;
 }
 
 /* Calls deeper in the thread than the one that returns never will: they are shown as they are, the
@@ -159,7 +162,7 @@ static int show_left(struct showing *w, size_t at, struct fsc_err *err)
 	return rc;
 }
 
-static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
+static int take_return(struct showing *w, const struct record *r, struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
 	size_t i = open->n, last = open->n;
@@ -187,15 +190,17 @@ static int take_return(struct showing *w, struct record *r, struct fsc_err *err)
 	return rc;
 }
 
-int fsc_calls_take(struct showing *w, struct record *r, struct fsc_err *err)
+int fsc_calls_take(void *record, size_t size, void *showing, struct fsc_err *err)
 {
+	struct showing *w = showing;
 	struct fsc_call_source *s = w->s;
+	const struct record r = {record, size};
 
-	if (r->call->time_ns < s->last_ns)
+	if (r.call->time_ns < s->last_ns)
 		s->late++;
 	else
-		s->last_ns = r->call->time_ns;
-	if (s->opts.shape == FSC_CALLS_SINGLE || r->call->event == FSC_CALL_BOTH)
-		return fsc_calls_show(w, r, 0, err);
-	return r->call->event == FSC_CALL_ENTRY ? take_entry(w, r, err) : take_return(w, r, err);
+		s->last_ns = r.call->time_ns;
+	if (s->opts.shape == FSC_CALLS_SINGLE || r.call->event == FSC_CALL_BOTH)
+		return fsc_calls_show(w, &r, 0, err);
+	return r.call->event == FSC_CALL_ENTRY ? take_entry(w, &r, err) : take_return(w, &r, err);
 }
