@@ -171,7 +171,12 @@ static int hook_known(struct fsc_gpu_watching *w, struct fsc_err *err)
 	if (!child->name && w->opts->targets.pids.n)
 		return 0;
 	rc = fsc_gpu_hooks_known(w->hooks, path, err);
-	return rc || !child->name ? rc : fsc_processes_command(w->processes, child->pid, err);
+	if (!rc && child->name)
+		rc = fsc_processes_command(w->processes, child->pid, err);
+	/* It mapped its program before anybody listened. */
+	if (!rc && child->name)
+		rc = fsc_namer_met(w->namer, child->pid, err);
+	return rc;
 }
 
 static int gpu_attach(struct fsc_run *r, struct fsc_err *err)
