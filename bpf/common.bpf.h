@@ -165,6 +165,13 @@ static __always_inline void count_seen(__u32 row)
 		__sync_fetch_and_add(n, 1);
 }
 
+/* Our own hits are not among what is counted besides. */
+static __always_inline void count_besides(__u32 row, enum fsc_counter which)
+{
+	if (row != cfg.calibrate_row)
+		count_seen(cfg.calibrate_row + which);
+}
+
 /* Whether a hit of the row counts: our own hits of the row that measures cost, everybody's wanted
  * ones of the others. */
 static __always_inline bool accepts(__u32 row)
@@ -187,7 +194,7 @@ static __always_inline void note_bystander(void)
 
 	if (tgid == cfg.self_tgid)
 		return;
-	count_seen(cfg.calibrate_row + 1);
+	count_seen(cfg.calibrate_row + FSC_COUNTER_BYSTANDERS);
 	if (!bpf_map_lookup_elem(&bystanders, &tgid))
 		bpf_map_update_elem(&bystanders, &tgid, &one, BPF_NOEXIST);
 }

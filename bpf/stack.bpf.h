@@ -254,6 +254,7 @@ static __always_inline int stack_entry(const struct call *c)
 		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
+	count_besides(c->row, FSC_COUNTER_OPENED);
 	f->args[0] = (__u32)key.kernel;
 	f->args[1] = (__u32)key.user;
 	f->args[2] = key.caller;
@@ -274,6 +275,7 @@ static __always_inline int stack_exit(const struct call *c)
 	f = me ? call_close(me, c) : NULL;
 	if (!f)
 		return 0;
+	count_besides(c->row, FSC_COUNTER_CLOSED);
 	key.row = c->row;
 	key.pid = pid_tgid() >> 32;
 	key.kernel = (__s32)f->args[0];

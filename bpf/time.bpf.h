@@ -271,6 +271,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 		return 1;
 	}
 	o->open++;
+	count_besides(row, FSC_COUNTER_OPENED);
 	*cookie = cookie_of(bpf_ktime_get_ns() - o->ns, o->ns);
 	return 0;
 }
@@ -289,6 +290,7 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 		return 0;
 	}
 	o->open--;
+	count_besides(row, FSC_COUNTER_CLOSED);
 	/* The cost inside may be overestimated: the difference has a sign. */
 	t.inside =
 	    ((o->ns >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
@@ -398,6 +400,7 @@ static __always_inline int time_entry(const struct call *c)
 		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
+	count_besides(c->row, FSC_COUNTER_OPENED);
 	f->off = off_so_far();
 	if (cfg.slow_ns || cfg.rules)
 		call_args(c, f->args);
@@ -433,6 +436,7 @@ static __always_inline int time_exit(const struct call *c)
 		lose_unmatched(c);
 	if (!f)
 		return 0;
+	count_besides(c->row, FSC_COUNTER_CLOSED);
 	t.raw = now - f->start;
 	t.inside = me->overhead - f->overhead;
 	t.child_ns = f->child_ns;

@@ -158,7 +158,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->rules = o->rules;
 	cfg->by = o->by;
 	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
-	cfg->stride = (cfg->calibrate_row + 2 + 7) & ~7u; /* + calibration, bystanders */
+	cfg->stride = (cfg->calibrate_row + FSC_COUNTERS + 7) & ~7u;
 	cfg->self_tgid = (uint32_t)getpid();
 	if (o->n_tids)
 		cfg->only |= FSC_ONLY_TIDS;

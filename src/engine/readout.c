@@ -57,7 +57,7 @@ bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hi
 	*ret = (struct fsc_bystander_hits){0};
 	if (!s->cfg.bystanders)
 		return false;
-	ret->hits = fsc_session_seen(s, s->cfg.calibrate_row + 1);
+	ret->hits = fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_BYSTANDERS);
 	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid) {
 		ret->partly += is_named(s, pid);
 		ret->processes += !is_named(s, pid);
@@ -73,6 +73,23 @@ uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
 		sum += __atomic_load_n(&s->counts[(size_t)cpu * s->cfg.stride + row],
 				       __ATOMIC_RELAXED);
 	return sum;
+}
+
+uint64_t fsc_session_open_calls(const struct fsc_session *s)
+{
+	uint64_t closed = fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_CLOSED);
+
+	return fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_OPENED) - closed;
+}
+
+uint64_t fsc_session_records(const struct fsc_session *s)
+{
+	return s->records;
+}
+
+bool fsc_session_detached(const struct fsc_session *s)
+{
+	return s->detached;
 }
 
 int fsc_session_keys(const struct fsc_session *s,

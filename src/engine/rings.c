@@ -35,10 +35,17 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s)
 	return bytes;
 }
 
+/* A call whose entry was sent has a record already. */
+static bool is_first(const struct fsc_session *s, const struct fsc_rec_call *rec)
+{
+	return s->opts.copy_stacks || !s->pairs || rec->event != FSC_CALL_RETURN;
+}
+
 static int on_record(void *arg, void *record, size_t size)
 {
 	struct fsc_session *s = arg;
 
+	s->records += is_first(s, record);
 	return s->record_fn(record, size, s->record_arg);
 }
 

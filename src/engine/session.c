@@ -292,6 +292,7 @@ int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err)
 
 void fsc_session_detach(struct fsc_session *s)
 {
+	s->detached = true;
 	for (size_t i = 0; i < s->links.n; i++)
 		drop_link(s, FSC_AT(struct fsc_link, &s->links, i));
 	s->links.n = 0;

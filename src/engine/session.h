@@ -111,6 +111,12 @@ bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hi
 bool fsc_session_copies_stacks(const struct fsc_session *s);
 /* Hits of a row so far. */
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row);
+/* Calls that were remembered until their return, and have not returned. */
+uint64_t fsc_session_open_calls(const struct fsc_session *s);
+/* Calls whose record, or of two the first, was read from the rings. */
+uint64_t fsc_session_records(const struct fsc_session *s);
+/* The probes are off: numbers do not change any more. */
+bool fsc_session_detached(const struct fsc_session *s);
 /* Calls fn for each key kept, with its count so far. */
 int fsc_session_keys(const struct fsc_session *s,
 		     int (*fn)(const struct fsc_count_key *key, uint64_t count, void *arg),

@@ -37,6 +37,8 @@ struct fsc_session {
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
 	uint64_t missed;	/* of links that are gone */
+	uint64_t records;	/* of calls, read from the rings */
+	bool detached;		/* for good */
 	int64_t resumed_row;	/* only this row is being attached, again; -1: all */
 	struct fsc_vec retired; /* struct fsc_retired */
 	struct fsc_map

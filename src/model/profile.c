@@ -149,6 +149,20 @@ uint64_t fsc_profile_total(const struct fsc_profile *p)
 	return sum;
 }
 
+void fsc_summary_balance(struct fsc_summary *s)
+{
+	const size_t max = sizeof(s->lost) / sizeof(s->lost[0]);
+	uint64_t sum = s->kept;
+	size_t n = 0;
+
+	for (; s->lost[n].name; n++)
+		sum += s->lost[n].n;
+	if (sum == s->seen || n + 1 >= max)
+		return;
+	/* More was kept than seen: the identity holds modulo 2^64, and nobody overlooks it. */
+	s->lost[n] = (struct fsc_named){"unexplained", s->seen - sum};
+}
+
 uint64_t fsc_summary_unreturned(const struct fsc_summary *s)
 {
 	for (size_t i = 0; i < sizeof(s->lost) / sizeof(s->lost[0]) && s->lost[i].name; i++)

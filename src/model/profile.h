@@ -118,6 +118,9 @@ struct fsc_summary {
 	bool share_of_machine;
 };
 
+/* Where seen is not kept and lost together, says so by one more loss, "unexplained": each side is
+ * counted by itself, and a difference is a defect of ours. */
+void fsc_summary_balance(struct fsc_summary *s);
 uint64_t fsc_summary_unreturned(const struct fsc_summary *s);
 
 struct fsc_profile {

@@ -274,15 +274,25 @@ static int send_alerts(struct fsc_forward *f, const struct fsc_snapshot *s, stru
 	return rc;
 }
 
-static int send_to(struct fsc_forward *f, int which, struct fsc_err *err)
+/* Whether there is anything for it: alerts are of new slow calls alone. */
+static bool has_news(const struct fsc_forward *f, int which)
+{
+	return which == OTLP || fsc_slow_count(f->slow) > f->to[which].since;
+}
+
+/* One snapshot for all that are sent to now; due: a bit for each. */
+static int send_all(struct fsc_forward *f, unsigned due, struct fsc_err *err)
 {
 	const struct fsc_snoop_prometheus *p = &f->config->prometheus;
 	struct fsc_ledger_view v;
-	int rc = f->view(p->pid_label, p->max_series, &v, f->arg, err);
+	int rc = due ? f->view(p->pid_label, p->max_series, &v, f->arg, err) : 0;
 
-	if (rc)
+	if (rc || !due)
 		return rc;
-	rc = which == OTLP ? send_otlp(f, &v.snapshot, err) : send_alerts(f, &v.snapshot, err);
+	if (due & 1 << OTLP)
+		rc = send_otlp(f, &v.snapshot, err);
+	if (!rc && due & 1 << ALERTS)
+		rc = send_alerts(f, &v.snapshot, err);
 	fsc_ledger_view_release(&v);
 	return rc;
 }
@@ -308,19 +318,19 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 {
 	const double every[RECEIVERS] = {f->config->otlp.every_s, f->config->alert_every_s};
 	uint64_t now = fsc_clock_mono();
-	int rc = 0;
+	unsigned due = 0;
 
-	for (int i = 0; !rc && i < RECEIVERS; i++) {
+	for (int i = 0; i < RECEIVERS; i++) {
 		struct receiver *r = &f->to[i];
 
 		if (!r->sender || now < r->due_ns)
 			continue;
 		tell_health(r);
-		if (r->due_ns || i == ALERTS)
-			rc = send_to(f, i, err);
+		if ((r->due_ns || i == ALERTS) && has_news(f, i))
+			due |= 1u << i;
 		r->due_ns = now + (uint64_t)(every[i] * 1e9);
 	}
-	return rc;
+	return send_all(f, due, err);
 }
 
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n)
@@ -340,10 +350,12 @@ uint64_t fsc_forward_missed(const struct fsc_forward *f)
 void fsc_forward_stop(struct fsc_forward *f, double seconds)
 {
 	struct fsc_err err = {0};
+	unsigned due = 0;
 
 	for (int i = 0; i < RECEIVERS; i++)
-		if (f->to[i].sender)
-			send_to(f, i, &err);
+		if (f->to[i].sender && has_news(f, i))
+			due |= 1u << i;
+	send_all(f, due, &err);
 	for (int i = 0; i < RECEIVERS; i++)
 		if (f->to[i].sender)
 			fsc_sender_stop(f->to[i].sender, seconds);

@@ -324,6 +324,8 @@ static int open_session(struct fsc_hooks *h, struct batch *b, struct fsc_err *er
 	rc = fsc_session_open(&b->targets, &so, &b->session, err);
 	if (!rc)
 		rc = fsc_live_new(b->session, &b->targets, so.by, &b->live, err);
+	if (!rc)
+		fsc_live_keep_elsewhere(b->live);
 	if (!rc && so.judged)
 		rc = fsc_processes_each(h->processes, judge_one, b, err);
 	return rc;

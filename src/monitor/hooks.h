@@ -80,9 +80,9 @@ typedef int (*fsc_hooks_call_fn)(const struct fsc_call *c, uint32_t func, void *
 void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg);
 /* Tells of those that have come; last: of all there are. */
 int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err);
-/* The books of all sessions, present and past. */
-int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, double duration_s,
-		      struct fsc_summary *ret, struct fsc_err *err);
+/* The books of all sessions, present and past. kept: the calls of the last reading. */
+int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool of_machine,
+		      double duration_s, struct fsc_summary *ret, struct fsc_err *err);
 /* Takes all probes off. */
 void fsc_hooks_detach(struct fsc_hooks *h);
 

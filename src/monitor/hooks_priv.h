@@ -18,8 +18,6 @@ struct batch {
 	int32_t *entry_of;   /* per row, in the configuration; -1: muted */
 	bool *off;	     /* per row: let go, for its cost */
 	uint64_t *cost_seen; /* per row: hits at the last look at the cost */
-	uint64_t forgotten;  /* calls whose slots were given back */
-	uint64_t unwanted;   /* of these, of processes that were not meant */
 };
 
 /* A process whose slots are to be given back. */

@@ -203,11 +203,12 @@ static void drop_unwanted(const struct fsc_hooks *h, struct batch *b, struct fsc
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all->calls.rows, i);
 		bool wanted = find_gone(h, (pid_t)l->key.pid)->wanted;
 
-		b->forgotten += l->slot->count;
 		fsc_log(FSC_LOG_DEBUG, "process %u is gone: %llu calls %s", l->key.pid,
 			(unsigned long long)l->slot->count, wanted ? "kept" : "dropped");
-		if (!wanted)
-			b->unwanted += l->slot->count, memset(l->slot, 0, sizeof(*l->slot));
+		if (!wanted) {
+			fsc_live_unsee(b->live, l->slot->count);
+			memset(l->slot, 0, sizeof(*l->slot));
+		}
 	}
 	for (size_t i = 0; i < all->errors.n; i++) {
 		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &all->errors, i);
@@ -458,15 +459,9 @@ static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 	to->timed = true;
 }
 
-/* Calls whose slots were given back were kept; those of processes that were not meant were never
- * seen. A function that does not count any more is none. */
+/* A function that does not count any more is none. */
 static void correct(const struct batch *b, struct fsc_summary *s)
 {
-	s->kept += b->forgotten - b->unwanted;
-	s->seen -= b->unwanted < s->seen ? b->unwanted : s->seen;
-	for (size_t i = 0; s->lost[i].name; i++)
-		if (!strcmp(s->lost[i].name, FSC_UNRETURNED))
-			s->lost[i].n -= b->forgotten < s->lost[i].n ? b->forgotten : s->lost[i].n;
 	for (size_t row = 0; row < b->targets.rows.n; row++) {
 		bool silent = b->entry_of[row] < 0 || b->off[row];
 
@@ -512,8 +507,31 @@ static int add_refusals(struct fsc_vec *to, const struct fsc_refusal *refused, s
 	return 0;
 }
 
-int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, double duration_s,
-		      struct fsc_summary *ret, struct fsc_err *err)
+/* Whether numbers may still change: then calls that nothing else explains have not returned yet. */
+static bool is_running(const struct fsc_hooks *h)
+{
+	for (size_t i = 0; i < h->batches.n; i++)
+		if (!fsc_session_detached(batch_at(h, i)->session))
+			return true;
+	return false;
+}
+
+static void close_books(const struct fsc_hooks *h, struct fsc_summary *s)
+{
+	struct fsc_named rest = {FSC_UNRETURNED, s->seen - s->kept};
+
+	if (!is_running(h)) {
+		fsc_summary_balance(s);
+		return;
+	}
+	for (size_t i = 0; s->lost[i].name; i++)
+		rest.n -= s->lost[i].n;
+	if ((int64_t)rest.n > 0)
+		add_named(s->lost, sizeof(s->lost) / sizeof(s->lost[0]), &rest);
+}
+
+int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool of_machine,
+		      double duration_s, struct fsc_summary *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec partly = FSC_VEC_INIT(struct fsc_refusal);
 	struct fsc_summary all = h->past;
@@ -536,6 +554,8 @@ int fsc_hooks_summary(struct fsc_hooks *h, uint64_t cpu_ns, bool of_machine, dou
 	if (!rc)
 		rc = add_refusals(&h->refusals, partly.data, partly.n, err);
 	all.n_partly = h->refusals.n - all.n_refused;
+	all.kept = kept;
+	close_books(h, &all);
 	all.refused = h->refusals.data;
 	all.duration_s = duration_s;
 	all.share_known = all.cost_known && cpu_ns;

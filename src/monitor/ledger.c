@@ -29,6 +29,7 @@ struct fsc_ledger {
 	struct fsc_map ended_at; /* pid -> how many had ended before it */
 	uint64_t left;		 /* how many of those are not in the list any more */
 	struct fsc_tally before; /* at the last report */
+	uint64_t kept;		 /* calls, at the last reading */
 	uint64_t start_ns, start_mono, before_mono;
 	uint64_t end_mono;    /* 0: it goes on */
 	uint64_t slow_before; /* the last slow call of the last report */
@@ -260,8 +261,16 @@ int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, st
 	ret->calls.seconds =
 	    (double)((l->end_mono ? l->end_mono : fsc_clock_mono()) - l->start_mono) / 1e9;
 	ret->calls.parts.slow = true;
+	l->kept = 0;
+	for (size_t i = 0; i < ret->calls.rows.n; i++)
+		l->kept += FSC_AT(struct fsc_latency, &ret->calls.rows, i)->slot->count;
 	name_rows(l, ret);
 	return 0;
+}
+
+uint64_t fsc_ledger_kept(const struct fsc_ledger *l)
+{
+	return l->kept;
 }
 
 /* ---- reports ---- */

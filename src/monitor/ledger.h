@@ -30,6 +30,8 @@ int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
 /* Everything since the start; apart: by process. errors have their names. The caller releases it.
  */
 int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err);
+/* How many calls there were in the last total, report or view: what the books go by. */
+uint64_t fsc_ledger_kept(const struct fsc_ledger *l);
 /* Writes what is new since the last report, or everything. */
 int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
 		      unsigned top, struct fsc_err *err);

@@ -93,7 +93,8 @@ int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc
 	bool of_machine;
 	uint64_t cpu = fsc_monitor_cpu(m, &of_machine);
 
-	return fsc_hooks_summary(m->hooks, cpu, of_machine, fsc_run_seconds(m->run), ret, err);
+	return fsc_hooks_summary(m->hooks, fsc_ledger_kept(m->ledger), cpu, of_machine,
+				 fsc_run_seconds(m->run), ret, err);
 }
 
 /* Resident memory, as /proc has it. */

@@ -62,6 +62,7 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err);
 /* CPU time, in ns, that the watched processes have used, or the whole machine where all are. */
 uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine);
+/* The books of the last reading of the ledger. */
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
 
 /* requests.c: fsc_control_fn. */

@@ -41,6 +41,11 @@ int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret
 		       struct fsc_err *err);
 /* Everything counted since attach. zeros: rows that were never hit too (by function alone). */
 int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, struct fsc_err *err);
+/* The caller reads what is measured, gives the room back, and knows what is kept: the summary says
+ * 0 of it, and does not read everything once more. */
+void fsc_live_keep_elsewhere(struct fsc_live *l);
+/* So many calls were of processes that turned out not to be meant: they count as never seen. */
+void fsc_live_unsee(struct fsc_live *l, uint64_t calls);
 /* The books so far; what it points to lives as long as the source. cpu_ns: CPU time of the target
  * (or of the machine) over the run, 0 if unknown. */
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,

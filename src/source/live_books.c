@@ -119,6 +119,8 @@ static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *er
 	struct fsc_profile all;
 	uint64_t kept;
 
+	if (fsc_session_mode(l->session) == FSC_MODE_TRACE || fsc_session_copies_stacks(l->session))
+		return fsc_session_records(l->session);
 	if (fsc_session_mode(l->session) == FSC_MODE_TIME)
 		return count_timed(l, err);
 	if (fsc_session_mode(l->session) == FSC_MODE_STACK)
@@ -185,9 +187,9 @@ enum {
 	TRACE = 1 << FSC_MODE_TRACE
 };
 
-/* What was seen and not kept, by name. Of paired calls, those that nothing else explains have not
- * returned: they were still running at the end, were left by longjmp() or an exception, or lie
- * deeper than the kernel keeps returns. */
+/* What was seen and not kept, by name. Of paired calls there are also those that have not returned:
+ * they were still running at the end, were left by longjmp() or an exception, or lie deeper than
+ * the kernel keeps returns. */
 static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 {
 	static const struct {
@@ -228,19 +230,27 @@ static uint64_t count_seen(const struct fsc_live *l)
 	return n;
 }
 
+/* Calls that were seen and have not returned. Counted by themselves once the probes are off; while
+ * calls go on, whatever is not explained otherwise. */
+static uint64_t count_unreturned(const struct fsc_live *l, const struct fsc_summary *s,
+				 uint64_t lost)
+{
+	if (fsc_session_detached(l->session))
+		return fsc_session_open_calls(l->session);
+	if (l->kept_elsewhere)
+		return 0;
+	return s->seen > s->kept + lost ? s->seen - s->kept - lost : 0;
+}
+
 static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
 {
-	uint64_t lost = add_losses(l, s), rest;
+	uint64_t lost = add_losses(l, s);
 	enum fsc_mode mode = fsc_session_mode(l->session);
 	size_t n = 0;
 
-	if (mode == FSC_MODE_TRACE || fsc_session_copies_stacks(l->session))
-		s->kept = s->seen - (lost < s->seen ? lost : s->seen);
-	else
-		s->kept = count_kept(l, s->seen, err);
+	s->kept = l->kept_elsewhere ? 0 : count_kept(l, s->seen, err);
 	/* While calls go on: what was kept was seen by now. */
-	if (fsc_session_pairs(l->session) || mode == FSC_MODE_STACK)
-		s->seen = count_seen(l);
+	s->seen = count_seen(l) - l->unwanted;
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
 	s->unwatched = fsc_session_loss(l->session, FSC_LOSS_UNWATCHED);
@@ -253,13 +263,22 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 				 fsc_session_loss(l->session, FSC_LOSS_STACK_BUSY);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);
-	rest = s->seen > s->kept + lost ? s->seen - s->kept - lost : 0;
 	while (s->lost[n].name)
 		n++;
 	if (fsc_session_pairs(l->session) && mode != FSC_MODE_TRACE)
-		s->lost[n] = (struct fsc_named){FSC_UNRETURNED, rest};
-	else if (rest)
-		s->lost[n] = (struct fsc_named){"unexplained", rest};
+		s->lost[n] = (struct fsc_named){FSC_UNRETURNED, count_unreturned(l, s, lost)};
+	if (fsc_session_detached(l->session) && !l->kept_elsewhere)
+		fsc_summary_balance(s);
+}
+
+void fsc_live_keep_elsewhere(struct fsc_live *l)
+{
+	l->kept_elsewhere = true;
+}
+
+void fsc_live_unsee(struct fsc_live *l, uint64_t calls)
+{
+	l->unwanted += calls;
 }
 
 static void add_bystanders(const struct fsc_live *l, struct fsc_bystanders *ret)

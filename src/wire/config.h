@@ -53,13 +53,22 @@ enum fsc_stack_guard {
 /* Which stacks are taken. */
 enum fsc_stacks_of { FSC_STACKS_KERNEL = 1 << 0, FSC_STACKS_USER = 1 << 1 };
 
+/* What is counted besides the hits of functions, from calibrate_row on. */
+enum fsc_counter {
+	FSC_COUNTER_OWN,	/* our own hits, to know what they cost */
+	FSC_COUNTER_BYSTANDERS, /* hits of processes that are not watched */
+	FSC_COUNTER_OPENED,	/* calls that are remembered until their return */
+	FSC_COUNTER_CLOSED,	/* of these, calls that have returned */
+	FSC_COUNTERS,
+};
+
 struct fsc_config {
-	__u32 keep;	     /* enum fsc_keep */
-	__u32 by;	     /* enum fsc_by; 0: by function alone */
-	__u32 only;	     /* enum fsc_only */
-	__u32 stride;	     /* counters of one CPU: rows, rounded up to a cache line */
-	__u32 calibrate_row; /* a row for our own hits alone; the one behind it counts bystanders'
-				hits */
+	__u32 keep;   /* enum fsc_keep */
+	__u32 by;     /* enum fsc_by; 0: by function alone */
+	__u32 only;   /* enum fsc_only */
+	__u32 stride; /* counters of one CPU: rows, rounded up to a cache line */
+	__u32
+	    calibrate_row; /* a row for our own hits alone; counters behind it: enum fsc_counter */
 	__u32 tgid;
 	__u32 cgroup_level;
 	__u32 fork_child_offset; /* of child_pid in sched:sched_process_fork */
