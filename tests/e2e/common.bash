@@ -193,6 +193,7 @@ rows_add_up() {
 	pick seen "$last" || fail "nothing seen in $last"
 	seen=$REPLY
 	assert_eq "seen = kept + lost in $last" "$seen" $((kept + lost))
+	[[ $last != *'"unexplained"'* ]] || fail "unexplained: $last"
 	assert_eq "kept = the sum of the rows in $(<"$TMP/out")" "$kept" "$rows"
 }
 

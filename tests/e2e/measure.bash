@@ -40,6 +40,7 @@ traced() {
 	local n lost=0
 	for n in $(summary lost | grep -o '[0-9]*'); do lost=$((lost + n)); done
 	assert_eq "seen = kept + lost in $(last_line)" "$(summary seen)" $(($(summary kept) + lost))
+	[[ $(summary lost) != *unexplained* ]] || fail "unexplained: $(last_line)"
 	assert_eq "kept = lines" "$(summary kept)" "$(grep -c '"type":"call"' "$TMP/out" || true)"
 }
 
