@@ -326,6 +326,17 @@ not_in_guest() {
 	[[ -z ${IN_VM:-} ]] || skip "shown outside the guests"
 }
 
+# A libc of the test's own in $TMP/lib, for LD_LIBRARY_PATH: a probe on the system's would be in every process of the machine.
+private_libc() {
+	local line libc=
+	while read -r line; do
+		[[ $line != *libc.so.6 ]] || libc=${line##* }
+	done </proc/$BASHPID/maps
+	[[ $libc == /* ]] || skip "this shell uses no libc.so.6"
+	mkdir "$TMP/lib"
+	cp -L "$libc" "$TMP/lib/libc.so.6"
+}
+
 need_command() {
 	command -v "$1" >/dev/null || skip "$1 is not installed"
 }

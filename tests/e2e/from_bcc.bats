@@ -19,16 +19,6 @@ setup() {
 }
 teardown() { e2e_teardown; }
 
-private_libc() {
-	local line libc=
-	while read -r line; do
-		[[ $line != *libc.so.6 ]] || libc=${line##* }
-	done </proc/$BASHPID/maps
-	[[ $libc == /* ]] || skip "this shell uses no libc.so.6"
-	mkdir "$TMP/lib"
-	cp -L "$libc" "$TMP/lib/libc.so.6"
-}
-
 # What a command without -p looks at.
 workload() {
 	printf '%s\n' 'for i in 1 2 3; do read -r x </proc/self/stat; echo "$x" >/dev/null; done' \
