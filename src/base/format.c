@@ -96,7 +96,7 @@ static int refuse(const struct fsc_conv *c, const char *from, size_t n, struct f
 			return fsc_err_usage(err, "column %u: the conversion '%%%.*s' %s",
 					     c->column, (int)n, from, known[i].why);
 	return fsc_err_usage(err,
-			     "column %u: '%%%.*s' is no conversion; expected one of %%s %%c %%d "
+			     "column %u: '%%%.*s' is not a conversion; expected one of %%s %%c %%d "
 			     "%%u %%x %%o %%p %%K %%U, with l or h before the letter, or %%%%",
 			     c->column, (int)(n > 8 ? 8 : n), from);
 }
@@ -108,13 +108,13 @@ static int take_conv(const char **s, const char *end, struct fsc_conv *c, struct
 
 	take_flags(s, end, c);
 	if (take_number(s, end, &c->width))
-		return fsc_err_usage(err, "column %u: no width over %d", c->column, MAX_WIDTH);
+		return fsc_err_usage(err, "column %u: a width is at most %d", c->column, MAX_WIDTH);
 	if (!c->width)
 		c->width = FSC_FORMAT_NONE;
 	if (*s < end && **s == '.') {
 		(*s)++;
 		if (take_number(s, end, &c->precision))
-			return fsc_err_usage(err, "column %u: no precision over %d", c->column,
+			return fsc_err_usage(err, "column %u: a precision is at most %d", c->column,
 					     MAX_WIDTH);
 	}
 	take_length(s, end, c);

@@ -27,17 +27,17 @@ struct attach_opts {
 
 static const struct fsc_opt attach_opts[] = {
     {0, "once", FSC_OPT_FLAG, offsetof(struct attach_opts, once), NULL,
-     "report what was measured so far, and end", NULL},
+     "report what was measured so far, and exit", NULL},
     {0, "all", FSC_OPT_FLAG, offsetof(struct attach_opts, all), NULL,
-     "also what was measured before we came", NULL},
+     "include what was measured before attaching", NULL},
     {0, "wait", FSC_OPT_FLAG, offsetof(struct attach_opts, wait), NULL,
      "wait for a process to appear", NULL},
     {'b', "by", FSC_OPT_LIST, offsetof(struct attach_opts, by), "KEYS",
-     "also by: comm, pid, tid (comma between)", NULL},
+     "also group by: comm, pid, tid (comma-separated)", NULL},
     {0, "raw", FSC_OPT_FLAG, offsetof(struct attach_opts, raw), NULL,
-     "leave in what an empty checkpoint reads", NULL},
+     "do not subtract the cost of an empty checkpoint", NULL},
     {0, "tail", FSC_OPT_FLAG, offsetof(struct attach_opts, tail), NULL,
-     "the slowest of the latest calls, too", NULL},
+     "also show the slowest of the latest calls", NULL},
     {0},
 };
 
@@ -120,14 +120,14 @@ static int add_operand(struct attach *a, const char *text, struct fsc_err *err)
 		rc = fsc_processes_named(text, add_named, a, err);
 		if (rc || fsc_scopes_processes(a->scopes) > before)
 			return rc;
-		return fsc_err_set(
-		    err, ENOENT,
-		    "no process named '%s' carries lib/funcscope; --wait waits for one", text);
+		return fsc_err_set(err, ENOENT,
+				   "no process named '%s' uses lib/funcscope; --wait waits for one",
+				   text);
 	}
 	errno = 0;
 	pid = strtoul(text, NULL, 10);
 	if (errno || !pid || pid > 0x7fffffff)
-		return fsc_err_usage(err, "'%s' is no process number", text);
+		return fsc_err_usage(err, "'%s' is not a process ID", text);
 	rc = add_pid(a, (pid_t)pid, err);
 	/* What it measured may outlive it, but not in a process without memory. */
 	zombie = rc ? fsc_pids_refuse_zombie((pid_t)pid, err) : 0;
@@ -289,12 +289,12 @@ static int attach_detach(struct fsc_run *r, struct fsc_err *err)
 	if (a->command)
 		return fsc_err_set(
 		    err, ENOENT,
-		    "'%s' left no instrumentation memory: it carries no lib/funcscope, or "
+		    "'%s' left no instrumentation memory: it does not use lib/funcscope, or "
 		    "has not called funcscope_caller_initialize()",
 		    a->command[0]);
 	return fsc_err_set(err, ENOENT,
-			   "nothing to read: no process that carries lib/funcscope, and no file of "
-			   "one, was found");
+			   "nothing to read: found no process that uses lib/funcscope, and no file "
+			   "left by one");
 }
 
 static const struct fsc_run_ops ops = {.open = attach_open,
@@ -318,7 +318,7 @@ static int parse_by(const struct attach_opts *o, uint32_t *ret, struct fsc_err *
 
 	*ret = so.by;
 	if (!rc && so.by & ~(uint32_t)(FSC_BY_COMM | FSC_BY_PID | FSC_BY_TID))
-		return fsc_err_usage(err, "attach knows comm, pid and tid as keys for --by");
+		return fsc_err_usage(err, "attach supports only comm, pid and tid for --by");
 	return rc;
 }
 
@@ -328,9 +328,9 @@ static int check(const struct attach *a, struct fsc_err *err)
 		return fsc_err_usage(err, "no process given; try: funcscope attach PID, or a "
 					  "program's name, or -- COMMAND");
 	if (a->n_operands && a->command)
-		return fsc_err_usage(err, "a process and a command exclude each other");
+		return fsc_err_usage(err, "a process and a command cannot be combined");
 	if (a->o->once && (a->o->out.interval > 0 || a->o->out.duration > 0 || a->o->wait))
-		return fsc_err_usage(err, "--once excludes -i, -d and --wait");
+		return fsc_err_usage(err, "--once cannot be combined with -i, -d or --wait");
 	if (a->command && (a->o->once || a->o->wait))
 		return fsc_err_usage(err, "--once and --wait need a process, not a command");
 	return 0;
@@ -380,7 +380,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 
 const struct fsc_cmd fsc_cmd_attach = {
     .name = "attach",
-    .summary = "read the timings of programs that carry lib/funcscope",
+    .summary = "read the timings of programs that use lib/funcscope",
     .operands = "PID|NAME|FILE... | -- COMMAND ARGS...",
     .example = "funcscope attach -i 1 proxy",
     .opts = (const struct fsc_opt *const[]){fsc_output_opts, fsc_timings_opts, attach_opts, NULL},

@@ -180,7 +180,7 @@ static void warn(struct fsc_budget *b, double cost, uint64_t cpu_ns)
 		return;
 	b->warned = true;
 	fsc_log(FSC_LOG_WARN,
-		"the probes cost %.0f%% of the CPU time; --max-overhead PCT keeps them below that",
+		"the probes cost %.0f%% of the CPU time; --max-overhead PCT sets a limit",
 		percent > 100 ? 100 : percent);
 }
 

@@ -14,13 +14,13 @@ static const char *const sort_names[] = {"count", "name", NULL};
 
 static const struct fsc_opt count_opts[] = {
     {'n', "top", FSC_OPT_UINT, offsetof(struct count_opts, top), "N",
-     "only the N rows with most calls", NULL},
+     "only the N rows with the most calls", NULL},
     {'s', "sort", FSC_OPT_CHOICE, offsetof(struct count_opts, sort), "KEY", "order of rows",
      sort_names},
-    {0, "reverse", FSC_OPT_FLAG, offsetof(struct count_opts, reverse), NULL, "turn the order round",
+    {0, "reverse", FSC_OPT_FLAG, offsetof(struct count_opts, reverse), NULL, "reverse the order",
      NULL},
     {'z', "zeros", FSC_OPT_FLAG, offsetof(struct count_opts, zeros), NULL,
-     "show functions that were not called, too", NULL},
+     "also show functions that were not called", NULL},
     {0},
 };
 

@@ -26,21 +26,21 @@ struct ctl_opts {
 
 static const struct fsc_opt ctl_opts[] = {
     {0, "socket", FSC_OPT_STRING, offsetof(struct ctl_opts, socket), "PATH",
-     "of the monitor; needed where there are several", NULL},
+     "socket of the monitor, if there are several", NULL},
     {0, "library", FSC_OPT_STRING, offsetof(struct ctl_opts, library), "FILE",
      "add: where the function is, a path or a pattern", NULL},
     {0, "slow", FSC_OPT_STRING, offsetof(struct ctl_opts, slow), "TIME",
-     "add: calls that take so long are slow", NULL},
+     "add: calls that take this long are slow", NULL},
     {0, "by-process", FSC_OPT_FLAG, offsetof(struct ctl_opts, by_process), NULL,
-     "stats: of each process by itself", NULL},
+     "stats: each process separately", NULL},
     {0, "slow-calls", FSC_OPT_FLAG, offsetof(struct ctl_opts, with_slow), NULL,
-     "stats: the slow calls that are kept, too", NULL},
+     "stats: also the slow calls that were kept", NULL},
     {0, "type", FSC_OPT_LIST, offsetof(struct ctl_opts, types), "TYPE",
      "subscribe: slow or call; may be repeated", NULL},
     {0, "function", FSC_OPT_LIST, offsetof(struct ctl_opts, functions), "PATTERN",
-     "subscribe: of these functions alone; may be repeated", NULL},
+     "subscribe: only these functions; may be repeated", NULL},
     {0, "min-duration", FSC_OPT_STRING, offsetof(struct ctl_opts, min_duration), "TIME",
-     "subscribe: calls that take so long alone", NULL},
+     "subscribe: only calls that take this long", NULL},
     {0},
 };
 
@@ -89,11 +89,10 @@ static int check_words(char **words, int n, struct fsc_err *err)
 		return fsc_err_usage(err, "ctl %s takes %s", words[0],
 				     requests[i].most == 3   ? "GROUP NAME [SYMBOL]"
 				     : requests[i].most == 2 ? "GROUP NAME"
-							     : "no more words");
+							     : "no arguments");
 	}
 	fsc_nearest_text(&near, text, sizeof(text));
-	fsc_err_usage(err, n ? "'%s' is nothing to ask of a monitor" : "ctl takes a request",
-		      n ? words[0] : "");
+	fsc_err_usage(err, n ? "'%s' is not a request" : "ctl takes a request", n ? words[0] : "");
 	return fsc_err_hint(err, "%s%s%s",
 			    text[0] ? "did you mean "
 				    : "add, remove, list, stats, status, reload or subscribe",
@@ -136,7 +135,8 @@ static bool is_last(const char *line, struct fsc_err *err)
 
 	if (last && !strcmp(type, "error")) {
 		fsc_err_set(err, EINVAL, "%s",
-			    json_string_value(json_object_get(j, "message")) ?: "it did not work");
+			    json_string_value(json_object_get(j, "message"))
+				?: "the request failed");
 		if (hint)
 			fsc_err_hint(err, "%s", hint);
 	}
@@ -164,7 +164,7 @@ static int read_answer(int fd, bool for_ever, struct fsc_err *err)
 	}
 	fclose(f);
 	if (!err->code && !last && !for_ever)
-		fsc_err_set(err, EPIPE, "the monitor has ended before it had answered");
+		fsc_err_set(err, EPIPE, "the monitor exited before it answered");
 	return err->code ? -err->code : 0;
 }
 
@@ -183,7 +183,7 @@ static int ask(const struct ctl_opts *o, char **words, int n, struct fsc_err *er
 	if (fd < 0)
 		return fd;
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 || send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
-		return fsc_err_sys(err, errno, "cannot ask the monitor");
+		return fsc_err_sys(err, errno, "cannot send the request to the monitor");
 	return read_answer(fd, !strcmp(words[0], "subscribe"), err);
 }
 
@@ -195,7 +195,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
 
 	if (!rc && command)
-		rc = fsc_err_usage(err, "ctl runs no command");
+		rc = fsc_err_usage(err, "ctl does not run a command");
 	if (!rc)
 		rc = check_words(argv + 1, n, err);
 	if (!rc)
@@ -207,7 +207,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 
 const struct fsc_cmd fsc_cmd_ctl = {
     .name = "ctl",
-    .summary = "ask a running monitor, or change what it watches",
+    .summary = "query a running monitor, or change what it watches",
     .operands = "add|remove|list|stats|status|reload|subscribe [GROUP NAME [SYMBOL]]",
     .example = "funcscope ctl add custom work 'work*' --library /usr/bin/prog",
     .opts = (const struct fsc_opt *const[]){ctl_opts, NULL},

@@ -24,21 +24,21 @@ static const char *const sort_names[] = {"verdict", "change", "p", "name", NULL}
 
 static const struct fsc_opt diff_opts[] = {
     {0, "before", FSC_OPT_LIST, offsetof(struct diff_opts, before), "FILE",
-     "one more recording before; may be repeated", NULL},
+     "another 'before' recording; may be repeated", NULL},
     {0, "after", FSC_OPT_LIST, offsetof(struct diff_opts, after), "FILE",
-     "one more recording after; may be repeated", NULL},
+     "another 'after' recording; may be repeated", NULL},
     {0, "run", FSC_OPT_LIST, offsetof(struct diff_opts, commands), "COMMAND",
      "run and compare two shell commands; give it twice", NULL},
     {0, "pairs", FSC_OPT_UINT, offsetof(struct diff_opts, pairs), "N",
-     "with --run: so many pairs of runs (20)", NULL},
+     "with --run: number of pairs of runs (20)", NULL},
     {0, "confidence", FSC_OPT_STRING, offsetof(struct diff_opts, confidence), "PCT",
-     "of intervals and verdicts (95)", NULL},
+     "confidence of intervals and verdicts (95)", NULL},
     {0, "margin", FSC_OPT_STRING, offsetof(struct diff_opts, margin), "PCT",
-     "changes smaller than this do not matter (1)", NULL},
+     "ignore changes smaller than this (1)", NULL},
     {0, "fail-if-slower", FSC_OPT_STRING, offsetof(struct diff_opts, fail), "PCT",
-     "exit with 3 if something is slower by more", NULL},
-    {'n', "top", FSC_OPT_UINT, offsetof(struct diff_opts, top), "N",
-     "only the N functions that come first", NULL},
+     "exit with status 3 if anything is slower by more", NULL},
+    {'n', "top", FSC_OPT_UINT, offsetof(struct diff_opts, top), "N", "only the first N functions",
+     NULL},
     {'s', "sort", FSC_OPT_CHOICE, offsetof(struct diff_opts, sort), "KEY", "order of rows",
      sort_names},
     {'w', "wide", FSC_OPT_FLAG, offsetof(struct diff_opts, wide), NULL,
@@ -81,9 +81,9 @@ static int add_operands(struct diff_opts *o, char **argv, int n, struct fsc_err 
 	struct fsc_vec *sides[] = {&o->before, &o->after};
 
 	if (o->commands.n && (n || o->before.n || o->after.n))
-		return fsc_err_usage(err, "--run and recordings exclude each other");
+		return fsc_err_usage(err, "--run and recordings cannot be combined");
 	if (o->commands.n && o->commands.n != 2)
-		return fsc_err_usage(err, "--run is to be given twice, once for each command");
+		return fsc_err_usage(err, "--run must be given twice, once for each command");
 	if (o->commands.n)
 		return 0;
 	if (n > 2)
@@ -175,7 +175,7 @@ static int judge(const struct fsc_buf *regressions, const struct fsc_comparison 
 	if (!regressions->n)
 		return 0;
 	fsc_log(c->check.unfit ? FSC_LOG_WARN : FSC_LOG_NOTE, "slower by more than %g%%%s: %s",
-		fail, c->check.unfit ? ", if this machine could be trusted" : "", regressions->s);
+		fail, c->check.unfit ? ", but this machine cannot be trusted" : "", regressions->s);
 	return c->check.unfit ? 0 : FSC_EXIT_REGRESSION;
 }
 
@@ -184,11 +184,10 @@ static int nothing_common(const struct fsc_comparison *c, struct fsc_err *err)
 	const struct fsc_recorded *a = *FSC_AT(const struct fsc_recorded *, &c->only_before, 0);
 	const struct fsc_recorded *b = *FSC_AT(const struct fsc_recorded *, &c->only_after, 0);
 
-	return fsc_err_set(err, ENOENT,
-			   "no function is on both sides; before has %s:%s (of %zu), after %s:%s "
-			   "(of %zu)",
-			   a->binary, a->function, c->only_before.n, b->binary, b->function,
-			   c->only_after.n);
+	return fsc_err_set(
+	    err, ENOENT,
+	    "no function is on both sides; 'before' has %s:%s (of %zu), 'after' has %s:%s (of %zu)",
+	    a->binary, a->function, c->only_before.n, b->binary, b->function, c->only_after.n);
 }
 
 static int print(const struct fsc_comparison *c, const char *path, struct fsc_sink *sink,
@@ -211,8 +210,8 @@ static int show(struct fsc_comparison *c, const struct diff_opts *o, struct plan
 	int rc;
 
 	if (c->unit == FSC_REPLICATE_BLOCK)
-		fsc_log(FSC_LOG_NOTE, "one run a side says nothing about differences between runs "
-				      "(memory layout, ASLR); several a side do");
+		fsc_log(FSC_LOG_NOTE, "one run per side says nothing about differences between "
+				      "runs (memory layout, ASLR); record several per side");
 	list_regressions(c, p->fail, &regressions); /* before top leaves any out */
 	fsc_comparison_sort(c, (enum fsc_compare_sort)o->sort, o->top);
 	rc = print(c, o->output, &p->sink, err);

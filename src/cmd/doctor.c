@@ -79,7 +79,7 @@ static void check_privileges(struct report *r)
 	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
 		finding(r, fsc_privilege_has(c->number), c->name, c->what,
 			c->required ? "run as root, or: setcap cap_bpf,cap_perfmon+ep funcscope"
-				    : "only needed for the purpose named");
+				    : "only needed for the purpose above");
 }
 
 static void check_lockdown(struct report *r)
@@ -132,20 +132,20 @@ static const char *refused_advice(void)
 	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
 		if (!fsc_privilege_has(c->number))
 			return "one of the capabilities missing above may be needed: run as root; "
-			       "until then the next rung is used, where there is one";
-	return "this kernel, a seccomp filter or lockdown refuses it; the next rung is used "
-	       "instead, where one works";
+			       "until then the next rung is used, if there is one";
+	return "this kernel, a seccomp filter or lockdown refuses it; the next rung that works is "
+	       "used instead";
 }
 
 static void check_features(struct report *r)
 {
-	section(r, "kernel features, each tried");
-	finding(
-	    r, fsc_kernel_has_cookies(), "Linux " FSC_KERNEL_NEEDED,
-	    fsc_kernel_has_cookies() ? "programs are told which function was hit (cookies)"
-				     : "programs are not told which function was hit (cookies)",
-	    "not enough for funcscope, whatever else works here: it needs Linux " FSC_KERNEL_NEEDED
-	    " or newer");
+	section(r, "kernel features, each tested");
+	finding(r, fsc_kernel_has_cookies(), "Linux " FSC_KERNEL_NEEDED,
+		fsc_kernel_has_cookies()
+		    ? "BPF programs can tell which function was hit (cookies)"
+		    : "BPF programs cannot tell which function was hit (cookies)",
+		"too old for funcscope, whatever else works here: it needs Linux " FSC_KERNEL_NEEDED
+		" or newer");
 	for (int f = 0; f < FSC_FEATURE_MAX; f++) {
 		const struct fsc_feature_row *row = &fsc_features[f];
 		const char *why;
@@ -162,7 +162,7 @@ static bool check_hazards(struct report *r)
 {
 	bool harmless = true;
 
-	section(r, "harmless, each tried");
+	section(r, "safety, each tested");
 	for (const struct fsc_hazard_row *h = fsc_hazards; h->name; h++) {
 		char detail[256];
 		int rc = h->trial(detail, sizeof(detail));
@@ -231,14 +231,14 @@ static int examine(struct report *r, struct fsc_err *err)
 	if (!harmless)
 		return fsc_err_set(err, EFAULT,
 				   "probes would harm programs on this kernel; the lines marked "
-				   "'no' below 'harmless' say how");
+				   "'no' under 'safety' say how");
 	if (any)
 		return 0;
 	if (!fsc_kernel_has_cookies())
 		return fsc_kernel_too_old(u.release, err);
-	return fsc_err_set(err, ENOTSUP,
-			   "nothing can be probed on this machine as things are; the "
-			   "lines marked 'no' say what to do");
+	return fsc_err_set(
+	    err, ENOTSUP,
+	    "nothing can be probed on this machine; the lines marked 'no' say what to do");
 }
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
@@ -260,7 +260,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 
 const struct fsc_cmd fsc_cmd_doctor = {
     .name = "doctor",
-    .summary = "find out what this machine can do, and what is missing",
+    .summary = "show what this machine supports, and what is missing",
     .operands = "",
     .example = "funcscope doctor",
     .opts = (const struct fsc_opt *const[]){doctor_opts, NULL},

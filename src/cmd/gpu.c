@@ -26,33 +26,33 @@ static const struct fsc_opt gpu_opts[] = {
     {'p', "pid", FSC_OPT_LIST, offsetof(struct gpu_opts, pids), "PID",
      "only this process; may be repeated, or 1,2,3", NULL},
     {0, "comm", FSC_OPT_LIST, offsetof(struct gpu_opts, comms), "NAME",
-     "only processes of this name; globs", NULL},
+     "only processes with this name (a glob)", NULL},
     {0, "stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, stacks), NULL,
-     "stacks of launches and copies, too", NULL},
-    {0, "sample", FSC_OPT_UINT, offsetof(struct gpu_opts, sample), "N", "of one launch in N only",
-     NULL},
-    {0, "no-stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_stacks), NULL, "no stacks at all",
-     NULL},
+     "also record stacks of launches and copies", NULL},
+    {0, "sample", FSC_OPT_UINT, offsetof(struct gpu_opts, sample), "N",
+     "with --stacks: only one launch in N", NULL},
+    {0, "no-stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_stacks), NULL,
+     "do not record any stacks", NULL},
     {0, "python", FSC_OPT_FLAG, offsetof(struct gpu_opts, python), NULL,
-     "Python lines beside the functions of stacks", NULL},
+     "add Python source lines to stacks", NULL},
     {0, "args", FSC_OPT_FLAG, offsetof(struct gpu_opts, args), NULL,
-     "arguments of kernels; takes in --launch-errors", NULL},
+     "arguments of kernels; implies --launch-errors", NULL},
     {0, "tensors", FSC_OPT_FLAG, offsetof(struct gpu_opts, tensors), NULL,
-     "what PyTorch's allocator gives out", NULL},
+     "allocations from PyTorch's own allocator", NULL},
     {0, "launch-errors", FSC_OPT_FLAG, offsetof(struct gpu_opts, launch_errors), NULL,
-     "failed launches, too (dearer)", NULL},
+     "also record failed launches (costs more)", NULL},
     {0, "no-libraries", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_libraries), NULL,
-     "do not name calls of cuBLAS, cuDNN or NCCL around it", NULL},
+     "do not record calls of cuBLAS, cuDNN or NCCL", NULL},
     {0, "leak-age", FSC_OPT_STRING, offsetof(struct gpu_opts, leak_age), "TIME",
-     "memory held longer is a leak (60s)", NULL},
+     "memory held longer than this is a leak (60s)", NULL},
     {0, "top", FSC_OPT_UINT, offsetof(struct gpu_opts, top), "N",
-     "rows of each table (20 in text; 0: all)", NULL},
-    {0, "flames", FSC_OPT_CHOICE, offsetof(struct gpu_opts, flames), "WHAT", "weigh stacks by",
+     "rows per table (20 in text; 0: all)", NULL},
+    {0, "flames", FSC_OPT_CHOICE, offsetof(struct gpu_opts, flames), "WHAT", "weight stacks by",
      weights},
     {0, "listen", FSC_OPT_STRING, offsetof(struct gpu_opts, listen), "ADDR",
-     "serve numbers for Prometheus", NULL},
+     "serve metrics to Prometheus", NULL},
     {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
-     "do not try the driver out to find names of kernels", NULL},
+     "do not load the driver to find kernel names", NULL},
     {0},
 };
 
@@ -81,12 +81,12 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 		return fsc_err_usage(err, "--leak-age takes a time, as in 30s or 5m, not '%s'",
 				     g->leak_age);
 	if (g->no_stacks && (g->stacks || g->python))
-		return fsc_err_usage(err, "--no-stacks and %s exclude each other",
+		return fsc_err_usage(err, "--no-stacks and %s cannot be combined",
 				     g->stacks ? "--stacks" : "--python");
 	if (g->flames >= 0 && !shows_flames(out))
-		return fsc_err_usage(err, "--flames goes with -f folded or -f flamegraph");
+		return fsc_err_usage(err, "--flames needs -f folded or -f flamegraph");
 	if (g->sample && !g->stacks && !shows_flames(out))
-		return fsc_err_usage(err, "--sample goes with --stacks, of which it takes fewer");
+		return fsc_err_usage(err, "--sample needs --stacks");
 	if (out->interval > 0 && out->interval < 0.1)
 		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	wo->leak_age_s = age_ns / 1e9;
@@ -118,7 +118,7 @@ static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
 		if (owner && owner != pid)
 			return fsc_err_usage(err,
 					     "%d is a thread of process %d; give -p %d, which "
-					     "takes all its threads",
+					     "covers all its threads",
 					     (int)pid, (int)owner, (int)owner);
 	}
 	return 0;
@@ -133,10 +133,8 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
 
 	if (!rc && n)
-		rc = fsc_err_usage(err,
-				   "gpu takes no probes, and so not '%s'; see: funcscope help "
-				   "gpu",
-				   argv[1]);
+		rc = fsc_err_usage(
+		    err, "gpu takes no probes, but got '%s'; see: funcscope help gpu", argv[1]);
 	if (!rc)
 		rc = check(g, &out, wo, err);
 	if (!rc)

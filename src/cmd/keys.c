@@ -9,9 +9,9 @@ enum { MOST_KEYS = 1 << 24 };
 
 const struct fsc_opt fsc_keys_opts[] = {
     {'b', "by", FSC_OPT_LIST, offsetof(struct fsc_keys, by), "KEYS",
-     "also by: comm, pid, tid, cpu, cgroup (comma between)", NULL},
+     "also group by: comm, pid, tid, cpu, cgroup", NULL},
     {0, "max-keys", FSC_OPT_UINT, offsetof(struct fsc_keys, max_keys), "N",
-     "room for so many different keys", NULL},
+     "maximum number of different keys", NULL},
     {0},
 };
 

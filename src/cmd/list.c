@@ -147,7 +147,8 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 	int rc;
 
 	if (command)
-		return fsc_err_usage(err, "list runs nothing, so it takes no command after '--'");
+		return fsc_err_usage(
+		    err, "list does not run a command; leave out '--' and what follows");
 	fsc_targets_init(&t);
 	rc = list(argc, argv, &po, &pids, &t, err);
 	fsc_targets_release(&t);

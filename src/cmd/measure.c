@@ -281,8 +281,8 @@ static void measure_ready(struct fsc_run *r)
 	struct measure *m = r->state;
 
 	if (isatty(STDERR_FILENO) && !m->o->out.duration && !m->plan->command)
-		fsc_log(FSC_LOG_NOTE, "%s %zu function%s; Ctrl-C ends", m->plan->view->doing,
-			m->targets.rows.n, m->targets.rows.n == 1 ? "" : "s");
+		fsc_log(FSC_LOG_NOTE, "%s %zu function%s; press Ctrl-C to stop",
+			m->plan->view->doing, m->targets.rows.n, m->targets.rows.n == 1 ? "" : "s");
 	fsc_live_calibrate(m->live);
 }
 

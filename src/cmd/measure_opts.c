@@ -12,21 +12,21 @@ const struct fsc_opt fsc_measure_opts[] = {
     {'t', "tid", FSC_OPT_LIST, offsetof(struct fsc_measure_opts, tids), "TID",
      "only this thread; may be repeated", NULL},
     {0, "comm", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, comm), "NAME",
-     "only tasks of this name", NULL},
+     "only tasks with this name", NULL},
     {0, "cgroup", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, cgroup), "PATH",
      "only tasks in this cgroup or below", NULL},
     {0, "follow", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, follow), NULL,
-     "with -p: the children it forks, too", NULL},
+     "with -p: also the children it forks", NULL},
     {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, no_follow), NULL,
-     "with -- COMMAND: not the children it forks", NULL},
+     "with -- COMMAND: not the children that it forks", NULL},
     {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, via), "RUNG", "how to attach",
      via_names},
     {0, "max-overhead", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, max_overhead), "PCT",
-     "sample what costs more CPU time than this", NULL},
+     "throttle functions that cost more CPU time", NULL},
     {0, "returns", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, returns), "HOW",
      "catch returns by", returns_names},
     {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, fast_uprobes), NULL,
-     "probe 5-byte nops though forked children may die", NULL},
+     "probe 5-byte nops although forked children may die", NULL},
     {0},
 };
 
@@ -43,15 +43,15 @@ int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 		return fsc_err_usage(err, "no probe given; try: funcscope %s 'vfs_*' or c:malloc",
 				     plan->view->command);
 	if (plan->command && plan->probe->pids.n)
-		return fsc_err_usage(err, "-p and a command exclude each other");
+		return fsc_err_usage(err, "-p and a command cannot be combined");
 	if (plan->command && o->tids.n)
-		return fsc_err_usage(err, "-t and a command exclude each other");
+		return fsc_err_usage(err, "-t and a command cannot be combined");
 	if (plan->probe->pids.n && o->tids.n)
-		return fsc_err_usage(err, "-p and -t exclude each other");
+		return fsc_err_usage(err, "-p and -t cannot be combined");
 	if (o->follow && !plan->probe->pids.n && !plan->command)
 		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
 	if (o->follow && o->no_follow)
-		return fsc_err_usage(err, "--follow and --no-follow exclude each other");
+		return fsc_err_usage(err, "--follow and --no-follow cannot be combined");
 	if (o->comm && !o->comm[0])
 		return fsc_err_usage(err, "--comm needs a name");
 	if (o->cgroup && !o->cgroup[0])

@@ -119,7 +119,9 @@ static int take_record(struct pairs *p, const struct run_files *f, struct fsc_re
 	}
 	if (!p->warned)
 		fsc_log(FSC_LOG_WARN,
-			"what a command wrote to " FSC_COMMAND_RECORD " is not used: %s", why.msg);
+			"the recording that a command wrote to " FSC_COMMAND_RECORD
+			" is not used: %s",
+			why.msg);
 	p->warned = true;
 	*ret = (struct fsc_recording)FSC_RECORDING_INIT;
 	return 0;
@@ -250,7 +252,7 @@ static void conclude_check(const struct fsc_comparison *c, size_t pairs, struct 
 	if (ret->unfit)
 		fsc_log(FSC_LOG_WARN,
 			"THIS MACHINE IS UNFIT: the first command differs from itself by %+.1f%% "
-			"[%+.1f, %+.1f]; believe no verdict below",
+			"[%+.1f, %+.1f]; do not trust the verdicts below",
 			ret->change, ret->low, ret->high);
 }
 

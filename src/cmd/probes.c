@@ -34,12 +34,12 @@ static int add_pid(const char *text, size_t n, void *ret, struct fsc_err *err)
 	long v;
 
 	if (n == 0 || n >= sizeof(number))
-		return fsc_err_usage(err, "'%s' is not the number of a process or thread", text);
+		return fsc_err_usage(err, "'%s' is not a process or thread ID", text);
 	memcpy(number, text, n);
 	number[n] = '\0';
 	v = strtol(number, &end, 10);
 	if (*end || v <= 0 || v > 0x7fffffff)
-		return fsc_err_usage(err, "'%s' is not the number of a process or thread", number);
+		return fsc_err_usage(err, "'%s' is not a process or thread ID", number);
 	if (kill((pid_t)v, 0) && errno == ESRCH)
 		return fsc_err_set(err, ESRCH, "no process or thread %ld is running; see: ps -eL",
 				   v);

@@ -33,7 +33,7 @@ static int remember(const char *path, const struct stat *st, struct fsc_vec *see
 		id = FSC_AT(struct file_id, seen, i);
 		if (id->dev == st->st_dev && id->ino == st->st_ino)
 			return fsc_err_usage(
-			    err, "'%s' is there twice on one side; it is one run, not two", path);
+			    err, "'%s' is given twice on one side, but it is only one run", path);
 	}
 	id = fsc_vec_push(seen);
 	if (!id)
@@ -59,7 +59,7 @@ static int read_file(const char *path, struct fsc_vec *ret, struct fsc_vec *seen
 	}
 	*slot = rec;
 	if (cut)
-		fsc_log(FSC_LOG_WARN, "'%s' was cut off; used as far as it is whole", path);
+		fsc_log(FSC_LOG_WARN, "'%s' is truncated; only its complete part is used", path);
 	return stat(path, &st) ? 0 : remember(path, &st, seen, err);
 }
 

@@ -23,13 +23,13 @@ static const struct fsc_opt snoop_opts[] = {
     {'c', "config", FSC_OPT_STRING, offsetof(struct snoop_opts, config), "FILE",
      "what to watch, and where to send it", NULL},
     {0, "check", FSC_OPT_STRING, offsetof(struct snoop_opts, check), "FILE",
-     "say whether a configuration is right, and do nothing", NULL},
+     "check a configuration, and do nothing else", NULL},
     {0, "preset", FSC_OPT_LIST, offsetof(struct snoop_opts, presets), "NAME",
-     "watch ready functions: cuda, cublas, libc ...", NULL},
+     "watch a predefined set: cuda, cublas, libc ...", NULL},
     {'p', "pid", FSC_OPT_LIST, offsetof(struct snoop_opts, pids), "PID",
      "only this process; may be repeated, or 1,2,3", NULL},
     {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,
-     "listen for no requests (funcscope ctl)", NULL},
+     "do not listen for requests (funcscope ctl)", NULL},
     {0},
 };
 
@@ -58,7 +58,7 @@ static int check(const char *path, struct fsc_err *err)
 	int rc = fsc_snoop_config_read(path, &c, err);
 
 	if (!rc)
-		printf("%s is right: %zu function%s\n", path, c.funcs.n, c.funcs.n == 1 ? "" : "s");
+		printf("%s is valid: %zu function%s\n", path, c.funcs.n, c.funcs.n == 1 ? "" : "s");
 	fsc_snoop_config_release(&c);
 	return rc;
 }
@@ -70,7 +70,7 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 	int rc;
 
 	if (so->config && so->presets.n)
-		return fsc_err_usage(err, "-c and --preset exclude each other; name presets in the "
+		return fsc_err_usage(err, "-c and --preset cannot be combined; name presets in the "
 					  "file, as in \"presets\": [\"cuda\"]");
 	if (!so->config && !so->presets.n)
 		return fsc_err_usage(err, "snoop takes a configuration with -c FILE, or --preset "
@@ -91,8 +91,8 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 	if (rc || !n)
 		return rc;
 	if (c->targets.command.n)
-		return fsc_err_usage(err, "%s names a command already; leave the one behind -- out",
-				     c->path);
+		return fsc_err_usage(
+		    err, "%s already names a command; leave out the one after '--'", c->path);
 	return fsc_snoop_config_command(c, command, n, err);
 }
 
@@ -160,7 +160,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 
 const struct fsc_cmd fsc_cmd_snoop = {
     .name = "snoop",
-    .summary = "watch configured functions: statistics, slow calls, errors, sent on",
+    .summary = "monitor configured functions: statistics, slow calls, errors",
     .operands = "-c FILE [-- COMMAND ARGS...]",
     .example = "funcscope snoop -c examples/snoop/training.json",
     .opts = (const struct fsc_opt *const[]){snoop_opts, fsc_output_report_opts, NULL},

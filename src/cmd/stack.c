@@ -20,20 +20,20 @@ static const struct fsc_opt stack_opts[] = {
     {'U', "user", FSC_OPT_FLAG, offsetof(struct stack_opts, user), NULL, "only the program's part",
      NULL},
     {'P', "per-process", FSC_OPT_FLAG, offsetof(struct stack_opts, per_process), NULL,
-     "keep processes apart", NULL},
-    {0, "weight", FSC_OPT_CHOICE, offsetof(struct stack_opts, weight), "WHAT", "weigh by",
+     "separate processes", NULL},
+    {0, "weight", FSC_OPT_CHOICE, offsetof(struct stack_opts, weight), "WHAT", "weight by",
      weight_names},
     {0, "view", FSC_OPT_CHOICE, offsetof(struct stack_opts, view), "HOW", "in text", view_names},
     {0, "offsets", FSC_OPT_FLAG, offsetof(struct stack_opts, offsets), NULL,
-     "tell places in a function apart and show them", NULL},
+     "distinguish and show offsets in functions", NULL},
     {0, "dwarf", FSC_OPT_FLAG, offsetof(struct stack_opts, dwarf), NULL,
-     "for programs without frame pointers: copy the stack", NULL},
+     "unwind by DWARF, if there are no frame pointers", NULL},
     {0, "no-inlines", FSC_OPT_FLAG, offsetof(struct stack_opts, no_inlines), NULL,
      "do not look for inlined functions", NULL},
     {0, "depth", FSC_OPT_UINT, offsetof(struct stack_opts, depth), "N",
-     "at most so many frames of each part (127)", NULL},
+     "maximum number of frames of each part (127)", NULL},
     {0, "max-stacks", FSC_OPT_UINT, offsetof(struct stack_opts, max_stacks), "N",
-     "room for so many different stacks (16384)", NULL},
+     "maximum number of different stacks (16384)", NULL},
     {'n', "top", FSC_OPT_UINT, offsetof(struct stack_opts, top), "N", "only the N heaviest stacks",
      NULL},
     {0},
@@ -117,10 +117,10 @@ static int plan_stack(const struct stack_opts *so, struct fsc_measure_plan *plan
 	if (!so->depth || so->depth > FSC_STACK_DEPTH)
 		return fsc_err_usage(err, "--depth takes 1 to %d", FSC_STACK_DEPTH);
 	if (so->dwarf && time)
-		return fsc_err_usage(err, "--dwarf and --weight time exclude each other");
+		return fsc_err_usage(err, "--dwarf and --weight time cannot be combined");
 	if (so->dwarf && so->kernel && !so->user)
-		return fsc_err_usage(err, "--dwarf is for the program's part of the stack; "
-					  "leave -K out");
+		return fsc_err_usage(
+		    err, "--dwarf is for the program's part of the stack; leave out -K");
 	plan->session.mode = FSC_MODE_STACK;
 	plan->session.stacks = (so->kernel || !so->user ? FSC_STACKS_KERNEL : 0) |
 			       (so->user || !so->kernel ? FSC_STACKS_USER : 0);
@@ -179,7 +179,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 
 const struct fsc_cmd fsc_cmd_stack = {
     .name = "stack",
-    .summary = "count the stacks that lead to a function, or weigh them by time",
+    .summary = "count the stacks that lead to a function, or weight them by time",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
     .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_stack_opts,

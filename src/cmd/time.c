@@ -24,21 +24,21 @@ static const char *const calls_in_names[] = {"cookie", "storage", "hash", NULL};
 
 static const struct fsc_opt time_opts[] = {
     {'z', "zeros", FSC_OPT_FLAG, offsetof(struct time_opts, zeros), NULL,
-     "show functions that were not called, too", NULL},
+     "also show functions that were not called", NULL},
     {0, "slow", FSC_OPT_STRING, offsetof(struct time_opts, slow), "TIME",
-     "keep calls that take at least so long (10ms)", NULL},
+     "keep calls that take at least this long (10ms)", NULL},
     {'K', "kernel", FSC_OPT_FLAG, offsetof(struct time_opts, kernel), NULL,
      "with --slow: only the kernel's part of the stack", NULL},
     {'U', "user", FSC_OPT_FLAG, offsetof(struct time_opts, user), NULL,
      "with --slow: only the program's part", NULL},
     {0, "keep", FSC_OPT_UINT, offsetof(struct time_opts, keep), "N",
-     "so many of the slowest calls of each function (10)", NULL},
+     "number of slow calls to keep per function (10)", NULL},
     {0, "self", FSC_OPT_FLAG, offsetof(struct time_opts, self), NULL,
-     "also the time without probed functions inside", NULL},
+     "also the time without nested probed functions", NULL},
     {0, "off-cpu", FSC_OPT_FLAG, offsetof(struct time_opts, off_cpu), NULL,
      "also how long the thread was not running", NULL},
     {0, "raw", FSC_OPT_FLAG, offsetof(struct time_opts, raw), NULL,
-     "also averages with the probes' cost left in", NULL},
+     "also averages that include the probes' cost", NULL},
     {0, "calls-in", FSC_OPT_CHOICE, offsetof(struct time_opts, calls_in), "PLACE", NULL,
      calls_in_names},
     {0},
@@ -137,8 +137,9 @@ static int plan_time(const struct time_opts *to, struct fsc_measure_plan *plan,
 	if (!to->keep || to->keep > MOST_KEPT)
 		return fsc_err_usage(err, "--keep takes 1 to %d", MOST_KEPT);
 	if (!to->slow && (to->kernel || to->user))
-		return fsc_err_usage(err, "-K and -U say which stack to show of slow calls; give "
-					  "--slow TIME, too");
+		return fsc_err_usage(
+		    err,
+		    "-K and -U select the stack to show for slow calls; they need --slow TIME");
 	if (to->slow) {
 		plan->session.n_rings = 1;
 		plan->session.stacks = slow_stacks(to);

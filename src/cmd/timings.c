@@ -8,18 +8,18 @@ static const char *const sort_names[] = {"total", "count", "avg", "max", "p99", 
 static const char *const unit_names[] = {"auto", "ns", "us", "ms", "s", NULL};
 
 const struct fsc_opt fsc_timings_opts[] = {
-    {'n', "top", FSC_OPT_UINT, offsetof(struct fsc_timings_opts, top), "N",
-     "only the N rows that come first", NULL},
+    {'n', "top", FSC_OPT_UINT, offsetof(struct fsc_timings_opts, top), "N", "only the first N rows",
+     NULL},
     {'s', "sort", FSC_OPT_CHOICE, offsetof(struct fsc_timings_opts, sort), "KEY", "order of rows",
      sort_names},
     {0, "reverse", FSC_OPT_FLAG, offsetof(struct fsc_timings_opts, reverse), NULL,
-     "turn the order round", NULL},
+     "reverse the order", NULL},
     {'H', "histogram", FSC_OPT_FLAG, offsetof(struct fsc_timings_opts, histogram), NULL,
-     "histograms of all rows, not only of one", NULL},
+     "a histogram for every row", NULL},
     {'w', "wide", FSC_OPT_FLAG, offsetof(struct fsc_timings_opts, wide), NULL,
-     "all columns: min, p99.9 and deviation, too", NULL},
+     "all columns, including min, p99.9 and deviation", NULL},
     {0, "linear", FSC_OPT_STRING, offsetof(struct fsc_timings_opts, linear), "MIN,MAX,STEP",
-     "equal bins (0,10ms,500us)", NULL},
+     "histogram bins of equal width (0,10ms,500us)", NULL},
     {'u', "unit", FSC_OPT_CHOICE, offsetof(struct fsc_timings_opts, unit), "UNIT", "of durations",
      unit_names},
     {0},
@@ -42,7 +42,7 @@ static int parse_linear(const char *text, struct fsc_sink *sink, struct fsc_err 
 	}
 	if (sink->linear_max <= sink->linear_min || sink->linear_step <= 0 ||
 	    (sink->linear_max - sink->linear_min) / sink->linear_step > MOST_BINS)
-		return fsc_err_usage(err, "--linear '%s' makes no bins, or more than %d", text,
+		return fsc_err_usage(err, "--linear '%s' makes no bins or more than %d", text,
 				     MOST_BINS);
 	return 0;
 }

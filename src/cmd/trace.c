@@ -13,7 +13,7 @@ struct trace_opts {
 
 static const struct fsc_opt trace_opts[] = {
     {'K', "kernel", FSC_OPT_FLAG, offsetof(struct trace_opts, kernel), NULL,
-     "with the kernel's part of the stack", NULL},
+     "also print the kernel's part of the stack", NULL},
     {'U', "user", FSC_OPT_FLAG, offsetof(struct trace_opts, user), NULL, "with the program's part",
      NULL},
     {0, "ret", FSC_OPT_FLAG, offsetof(struct trace_opts, ret), NULL,
@@ -21,11 +21,11 @@ static const struct fsc_opt trace_opts[] = {
     {0, "tree", FSC_OPT_FLAG, offsetof(struct trace_opts, tree), NULL,
      "calls inside calls, indented, with durations", NULL},
     {'M', "max-events", FSC_OPT_UINT, offsetof(struct trace_opts, max_events), "N",
-     "stop after so many calls", NULL},
+     "stop after this many calls", NULL},
     {0, "sample", FSC_OPT_UINT, offsetof(struct trace_opts, sample), "N",
      "only one call in N of each probe", NULL},
     {'Z', "string-size", FSC_OPT_UINT, offsetof(struct trace_opts, chars), "N",
-     "characters of a text that are shown (80)", NULL},
+     "maximum length of strings (80)", NULL},
     {0},
 };
 

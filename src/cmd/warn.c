@@ -36,8 +36,8 @@ void fsc_warn_throws(const struct fsc_targets *targets, bool pairs)
 		if (t->site != FSC_SITE_USER || !(t->ret || pairs) || t->by_insns || !f->throws)
 			continue;
 		fsc_log(FSC_LOG_WARN,
-			"return probes on %s: a C++ exception that leaves a probed function "
-			"ends the program",
+			"return probes on %s: a C++ exception that leaves a probed function will "
+			"end the program",
 			f->name);
 		return;
 	}

@@ -300,7 +300,7 @@ static int run(void *arg, struct fsc_vec *words, struct fsc_err *err)
 	fsc_typetab_release(&s->tab);
 	if (!rc && s->late)
 		rc = fsc_err_set(err, ETIME,
-				 "the debug information of '%s' is too large to search it all",
+				 "the debug information of '%s' is too large to search completely",
 				 s->image->path);
 	return rc;
 }

@@ -62,7 +62,7 @@ static int add_probe(struct fsc_elf *e, const struct fsc_note *note, struct fsc_
 	u->name = take_string(note->desc, note->desc_size, &pos);
 	u->args = take_string(note->desc, note->desc_size, &pos);
 	if (!u->provider || !u->name || !u->args)
-		return broken(e, "its names do not end", err);
+		return broken(e, "its names are not terminated", err);
 	return take_places(e, &at, u, err);
 }
 
@@ -86,7 +86,7 @@ static int add_section(struct fsc_elf *e, const Elf64_Shdr *sh, struct fsc_err *
 		if (rc)
 			return rc;
 	}
-	return rc ? broken(e, "its sizes do not fit", err) : 0;
+	return rc ? broken(e, "its sizes are inconsistent", err) : 0;
 }
 
 int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,

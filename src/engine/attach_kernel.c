@@ -185,16 +185,14 @@ static int check_any(const struct fsc_session *s, struct fsc_err *err)
 	if (s->refused.n && FSC_AT(struct fsc_refused, &s->refused, 0)->code == EMFILE)
 		return 0;
 	if (s->opts.via != FSC_VIA_BEST)
-		fsc_err_set(err, ENOTSUP,
-			    "the kernel does not take these functions the way --via asks");
+		fsc_err_set(err, ENOTSUP, "these functions cannot be attached the way --via asks");
 	else if (fsc_feature_works(FSC_FEATURE_KPROBE_MULTI) ||
 		 fsc_feature_works(FSC_FEATURE_FENTRY) || fsc_feature_works(FSC_FEATURE_KPROBE))
 		return 0;
 	else
-		fsc_err_set(
-		    err, ENOTSUP,
-		    "this kernel lets no program onto its own functions: neither kprobe.multi "
-		    "nor fentry nor kprobes work here");
+		fsc_err_set(err, ENOTSUP,
+			    "kernel functions cannot be probed on this kernel: neither "
+			    "kprobe.multi nor fentry nor kprobes work");
 	return fsc_err_hint(err, "see why with: funcscope doctor");
 }
 

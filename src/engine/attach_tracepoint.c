@@ -131,8 +131,8 @@ static int check_switch(int tracefs, struct fsc_err *err)
 		rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "next_pid", &next, err);
 	if (!rc && (prev != FSC_SWITCH_PREV || next != FSC_SWITCH_NEXT))
 		rc = fsc_err_set(err, ENOTSUP,
-				 "tracepoint sched:sched_switch has another layout on this kernel; "
-				 "leave --off-cpu out");
+				 "tracepoint sched:sched_switch has an unknown layout on this "
+				 "kernel; leave out --off-cpu");
 	return rc;
 }
 
@@ -160,7 +160,8 @@ static int attach_judge(struct fsc_session *s, struct fsc_err *err)
 					 bpf_program__fd(s->skel->progs.judge_anew));
 
 	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot see processes start programs");
+		return fsc_err_sys(err, errno,
+				   "cannot attach to raw tracepoint sched_process_exec");
 	return fsc_session_keep(&s->late_links, fd, err);
 }
 

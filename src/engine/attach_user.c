@@ -230,6 +230,6 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 	/* One that is attached again was watched before: its end is for others to notice. */
 	if (rc || ended < s->opts.n_pids || s->resumed_row >= 0)
 		return rc;
-	return fsc_err_set(err, ESRCH, "%s ended before it could be probed",
+	return fsc_err_set(err, ESRCH, "%s exited before it could be probed",
 			   ended == 1 ? "the process has" : "every process has");
 }

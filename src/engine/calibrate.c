@@ -279,7 +279,7 @@ int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns 
 		return rc ? rc : dropped;
 	ret->outer -= bare;
 	if (ret->outer <= 0)
-		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can tell");
+		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can measure");
 	return 0;
 }
 

@@ -31,9 +31,9 @@ int fsc_configure_fork(struct fsc_config *cfg, unsigned offset, struct fsc_err *
 	if (offset != WITH_COMM_ARRAYS && offset != WITH_COMM_STRINGS) {
 		fsc_err_set(err, ENOTSUP,
 			    "this kernel's sched_process_fork has child_pid at byte %u, where "
-			    "funcscope does not look for it (%d and %d are known)",
+			    "funcscope does not expect it (%d and %d are known)",
 			    offset, WITH_COMM_STRINGS, WITH_COMM_ARRAYS);
-		return fsc_err_hint(err, "without following children it works: --no-follow");
+		return fsc_err_hint(err, "use --no-follow to trace without following children");
 	}
 	cfg->fork_child_offset = offset;
 	return 0;
@@ -78,8 +78,8 @@ void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why)
 {
 	s->opts.follow = false;
 	fsc_log(FSC_LOG_WARN,
-		"the command's children are not followed: %s (CAP_SYS_ADMIN and "
-		"CAP_DAC_READ_SEARCH would do; --no-follow says that it is meant)",
+		"the command's children are not followed: %s (this needs CAP_SYS_ADMIN and "
+		"CAP_DAC_READ_SEARCH; --no-follow silences this warning)",
 		why->msg);
 }
 

@@ -95,8 +95,8 @@ void fsc_descriptors_release(struct fsc_vec *held)
 
 int fsc_descriptors_err(struct fsc_err *err, const char *what)
 {
-	return fsc_err_set(err, EMFILE,
-			   "no descriptor is left for %s; raise the limit on open files, now %zu "
-			   "(ulimit -n)",
-			   what, limit());
+	return fsc_err_set(
+	    err, EMFILE,
+	    "out of file descriptors for %s; raise the limit on open files, now %zu (ulimit -n)",
+	    what, limit());
 }

@@ -122,12 +122,12 @@ static int try_uprobe_multi_pid(char *why, unsigned n)
 	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
 
 	if (prog < 0 || !fsc_sys_knows_uprobes(prog)) {
-		snprintf(why, n, "there is no such link");
+		snprintf(why, n, "uprobe.multi does not work");
 		return -ENOTSUP;
 	}
 	if (fsc_sys_knows_uprobes_pid(prog))
 		return 0;
-	snprintf(why, n, "the kernel filters by thread, not by process (mended in Linux 6.10)");
+	snprintf(why, n, "the kernel filters by thread, not by process (fixed in Linux 6.10)");
 	return -ENOTSUP;
 }
 
@@ -326,7 +326,7 @@ static int try_fast_fork(char *why, unsigned n)
 	pid_t pid;
 
 	if (!fsc_feature_works(FSC_FEATURE_FAST_UPROBE)) {
-		snprintf(why, n, "there are none to use");
+		snprintf(why, n, "no fast uprobes here");
 		return -ENOTSUP;
 	}
 	if (pipe2(go, O_CLOEXEC))
@@ -379,20 +379,20 @@ const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX] = {
 				    try_uprobe_session, "two programs are used instead"},
     [FSC_FEATURE_FAST_UPROBE] = {"fast uprobe", "probes without a trap on 5-byte nops", try_fast,
 				 "every hit of a user function costs a trap"},
-    [FSC_FEATURE_FAST_UPROBE_FORK] = {"fast uprobe, fork", "using them without being asked",
-				      try_fast_fork,
-				      "probes go behind a 5-byte nop; --fast-uprobes overrides"},
-    [FSC_FEATURE_RAW_TRACEPOINT] = {"raw tracepoint", "tracepoints that come off at once",
+    [FSC_FEATURE_FAST_UPROBE_FORK] =
+	{"fast uprobe, fork", "using them by default", try_fast_fork,
+	 "probes are placed after the 5-byte nop; --fast-uprobes overrides this"},
+    [FSC_FEATURE_RAW_TRACEPOINT] = {"raw tracepoint", "tracepoints that detach at once",
 				    try_raw_tracepoint, "one perf event each is used instead"},
     [FSC_FEATURE_TRACEPOINT] = {"tracepoint", "kernel tracepoints, --follow", try_tracepoint,
 				"needs CONFIG_FTRACE_SYSCALLS or CONFIG_EVENT_TRACING"},
-    [FSC_FEATURE_KPROBE_MULTI] =
-	{"kprobe.multi", "thousands of kernel functions in one link", try_kprobe_multi,
-	 "fentry is used instead, or else kprobe, where they work (below)"},
+    [FSC_FEATURE_KPROBE_MULTI] = {"kprobe.multi", "thousands of kernel functions in one link",
+				  try_kprobe_multi,
+				  "fentry or kprobe is used instead, if it works (below)"},
     [FSC_FEATURE_KPROBE_SESSION] = {"kprobe.session", "entry and return in one program",
 				    try_kprobe_session, "two programs are used instead"},
     [FSC_FEATURE_FENTRY] = {"fentry", "kernel functions at the lowest cost", try_fentry,
-			    "kprobe is used instead, where it works (below)"},
+			    "kprobe is used instead, if it works (below)"},
     [FSC_FEATURE_KPROBE] = {"kprobe", "kernel functions, one event each", try_kprobe,
 			    "needs CONFIG_KPROBE_EVENTS; without any of the three, kernel "
 			    "functions cannot be probed on this kernel"},

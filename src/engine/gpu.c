@@ -141,7 +141,7 @@ static int fill_calls(struct fsc_gpu_session *s, const struct fsc_gpu_session_op
 
 	for (uint32_t i = 0; i < o->n_calls; i++)
 		if (bpf_map_update_elem(map, &i, &o->calls[i], BPF_ANY))
-			return fsc_err_sys(err, errno, "cannot tell the kernel of CUDA's calls");
+			return fsc_err_sys(err, errno, "cannot pass the CUDA calls to the kernel");
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t key = FSC_GPU_CALIBRATE + i;
 
@@ -165,11 +165,10 @@ static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
 	choose(s, o);
 	rc = gpuevent_snoop_bpf__load(s->skel);
 	if (rc == -EPERM || rc == -EACCES)
-		return fsc_privilege_err(err, -rc, "load the BPF programs of gpu");
+		return fsc_privilege_err(err, -rc, "load gpu's BPF programs");
 	if (rc)
 		return fsc_err_sys(err, -rc,
-				   "the kernel does not take the BPF programs of gpu (-v says "
-				   "more)");
+				   "the kernel rejects gpu's BPF programs (-v shows why)");
 	rc = fsc_preempt_check("gpu_entry", fsc_gpu_prog(s, false), err);
 	if (!rc)
 		rc = fsc_preempt_check("gpu_exit", fsc_gpu_prog(s, true), err);
@@ -218,7 +217,9 @@ int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
 			  const struct fsc_gpu_names_at *at, struct fsc_err *err)
 {
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.gpu_names), &file, at, BPF_ANY))
-		return fsc_err_sys(err, errno, "cannot say where a driver has its names");
+		return fsc_err_sys(
+		    err, errno,
+		    "cannot pass the location of a driver's kernel names to the kernel");
 	return 0;
 }
 
@@ -231,13 +232,13 @@ static int tell_of(struct fsc_gpu_session *s, const struct bpf_map *map, pid_t p
 	if (!bpf_map_update_elem(bpf_map__fd(map), &pid, value, BPF_ANY))
 		return 0;
 	if (errno != E2BIG)
-		return fsc_err_sys(err, errno, "cannot say %s (process %d)", what, (int)pid);
+		return fsc_err_sys(err, errno, "cannot tell the kernel %s (process %d)", what,
+				   (int)pid);
 	if (!s->full[which]++)
-		fsc_log(
-		    FSC_LOG_WARN,
-		    "the kernel's table is full: it is not told %s (process %d, and others from "
-		    "now on)",
-		    what, (int)pid);
+		fsc_log(FSC_LOG_WARN,
+			"a table in the kernel is full: cannot tell it %s (process %d and others "
+			"from now on)",
+			what, (int)pid);
 	return 0;
 }
 

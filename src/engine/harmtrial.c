@@ -336,14 +336,13 @@ static int judge(const struct board *b, const struct links *l, char *why, size_t
 			snprintf(first, sizeof(first), "%s", in.name);
 	}
 	if (good < taken) {
-		snprintf(why, n,
-			 "%u of %u that funcscope attaches to are executed wrongly, '%s' first",
+		snprintf(why, n, "%u of %u that funcscope probes are executed wrongly, '%s' first",
 			 taken - good, taken, first);
 		return -EFAULT;
 	}
 	snprintf(why, n,
-		 "%u of %u that funcscope attaches to behave; of %u that it refuses this kernel "
-		 "executes %u wrongly",
+		 "%u of %u that funcscope probes work; of %u that it refuses, this kernel executes "
+		 "%u wrongly",
 		 good, taken, refused, wrong);
 	return 0;
 }
@@ -398,7 +397,7 @@ int fsc_harm_trial(char *why, size_t n)
 	}
 	rc = run_trial(b, &l);
 	if (rc)
-		snprintf(why, n, "could not be tried: %s", strerror(-rc));
+		snprintf(why, n, "could not be tested: %s", strerror(-rc));
 	else
 		rc = judge(b, &l, why, n);
 	munmap(b, sizeof(*b));

@@ -47,15 +47,16 @@ static int try_private_stack(char *detail, size_t n)
 	int given = program_private_stack(false), ours = program_private_stack(true);
 
 	if (given < 0 || ours < 0)
-		snprintf(detail, n, "cannot be seen here (%s); funcscope's programs ask for none",
+		snprintf(detail, n,
+			 "cannot be determined here (%s); funcscope's programs do not ask for them",
 			 strerror(given < 0 ? -given : -ours));
 	else if (!given)
-		snprintf(detail, n, "this kernel gives programs on user functions none");
+		snprintf(detail, n, "this kernel does not give them to programs on user functions");
 	else
 		snprintf(detail, n,
 			 "this kernel gives programs on user functions a stack per CPU, which "
-			 "preemption corrupts; funcscope's programs have %s",
-			 ours ? "one, too" : "none");
+			 "preemption corrupts; funcscope's programs %s",
+			 ours ? "have one too" : "have none");
 	return ours > 0 ? -EFAULT : 0;
 }
 
@@ -67,20 +68,20 @@ static int try_stack_guard(char *detail, size_t n)
 		snprintf(detail, n, "this kernel does not preempt itself (preempt=%s)", mode);
 	else if (fsc_kfunc_id(FSC_KFUNC_PREEMPT_OFF))
 		snprintf(detail, n,
-			 "this kernel may preempt itself (preempt=%s); stacks are taken "
-			 "with that off",
+			 "this kernel may preempt itself (preempt=%s); stacks are taken with "
+			 "preemption off",
 			 mode);
 	else
 		snprintf(detail, n,
-			 "this kernel may preempt itself (preempt=%s); stacks are taken "
-			 "twice, and lost where they differ",
+			 "this kernel may preempt itself (preempt=%s); stacks are taken twice and "
+			 "dropped if they differ",
 			 mode);
 	return 0;
 }
 
 const struct fsc_hazard_row fsc_hazards[] = {
     {"instructions", fsc_harm_trial,
-     "probe nothing that matters on this kernel, and please report its version"},
+     "do not probe anything important on this kernel, and please report its version"},
     {"private BPF stacks", try_private_stack,
      "nothing will be attached to user functions; please report the kernel's version"},
     {"mixed-up stacks", try_stack_guard, NULL},

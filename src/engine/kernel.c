@@ -32,10 +32,9 @@ bool fsc_kernel_has_cookies(void)
 
 int fsc_kernel_too_old(const char *release, struct fsc_err *err)
 {
-	fsc_err_set(
-	    err, ENOTSUP,
-	    "this kernel (Linux %s) is too old: its BPF programs are not told which function "
-	    "was hit (bpf_get_attach_cookie is missing)",
-	    release);
+	fsc_err_set(err, ENOTSUP,
+		    "this kernel (Linux %s) is too old: its BPF programs cannot tell which "
+		    "function was hit (bpf_get_attach_cookie is missing)",
+		    release);
 	return fsc_err_hint(err, "funcscope needs Linux " FSC_KERNEL_NEEDED " or newer");
 }

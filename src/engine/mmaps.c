@@ -80,7 +80,7 @@ static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 	if (fd < 0 && errno == ENODEV)
 		return 0; /* a CPU that is switched off */
 	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot listen to what processes map");
+		return fsc_err_sys(err, errno, "cannot monitor what processes map");
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	b = p == MAP_FAILED ? NULL : fsc_vec_push(&m->buffers);
 	if (!b) {
@@ -89,7 +89,7 @@ static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 		if (p != MAP_FAILED)
 			munmap(p, size);
 		close(fd);
-		return fsc_err_sys(err, code, "cannot map a buffer for what processes map");
+		return fsc_err_sys(err, code, "cannot map a buffer for mapping events");
 	}
 	*b = (struct buffer){fd, p, size};
 	return 0;

@@ -287,7 +287,7 @@ static int fill_programs(struct fsc_session *s, struct fsc_err *err)
 
 	for (uint32_t row = 0; s->opts.programs && row < s->cfg.calibrate_row; row++)
 		if (bpf_map_update_elem(map, &row, &s->opts.programs[row], BPF_ANY))
-			return fsc_err_sys(err, errno, "cannot give the kernel an expression");
+			return fsc_err_sys(err, errno, "cannot pass an expression to the kernel");
 	return 0;
 }
 
@@ -332,7 +332,7 @@ static int try_storage(const struct fsc_session *s, struct fsc_err *err)
 	if (!bpf_program__autoload(p) || bpf_prog_test_run_opts(bpf_program__fd(p), &run) ||
 	    run.retval)
 		return 0;
-	return fsc_err_set(err, ENOMEM, "the kernel has no task storage to give");
+	return fsc_err_set(err, ENOMEM, "the kernel has no task storage");
 }
 
 static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
@@ -374,7 +374,7 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
-		return fsc_err_sys(err, -rc, "the kernel does not take funcscope's BPF programs");
+		return fsc_err_sys(err, -rc, "the kernel rejects funcscope's BPF programs");
 	rc = load_sessions(s);
 	if (rc)
 		return rc;

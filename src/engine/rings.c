@@ -67,7 +67,7 @@ static int make_ring(struct fsc_session *s, uint32_t i, uint32_t bytes, struct f
 	if (rc)
 		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &i, &fd, BPF_ANY))
-		return fsc_err_sys(err, errno, "cannot put a ring buffer in its place");
+		return fsc_err_sys(err, errno, "cannot install a ring buffer");
 	return fd;
 }
 
@@ -102,7 +102,7 @@ static int set_ring(struct fsc_session *s, uint32_t row, uint32_t ring, struct f
 	struct ring_row r = {.ring = ring};
 
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r, BPF_ANY))
-		return fsc_err_sys(err, errno, "cannot give a function its ring buffer");
+		return fsc_err_sys(err, errno, "cannot assign a ring buffer to a function");
 	return 0;
 }
 

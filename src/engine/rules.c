@@ -16,7 +16,7 @@ int fsc_rules_open(struct fsc_session *s, struct fsc_err *err)
 
 	for (uint32_t slot = s->cfg.calibrate_row + 1; slot < s->cfg.slots; slot++)
 		if (bpf_map_update_elem(map, NULL, &slot, BPF_ANY))
-			return fsc_err_sys(err, errno, "cannot give the kernel room to measure in");
+			return fsc_err_sys(err, errno, "cannot allocate counters in the kernel");
 	return 0;
 }
 
@@ -154,7 +154,7 @@ int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err)
 	if (s->own_ring_fd < 0)
 		return fsc_err_set(err, EINVAL, "a session without rings cannot wait for programs");
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &at, &s->own_ring_fd, BPF_ANY))
-		return fsc_err_sys(err, errno, "cannot wait for programs that are at work");
+		return fsc_err_sys(err, errno, "cannot wait for BPF programs that are running");
 	return 0;
 }
 
@@ -222,7 +222,7 @@ int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_
 		return fsc_err_sys(err, errno, "cannot ask the kernel what a probe costs");
 	cost.ready = !mute;
 	if (bpf_map_update_elem(map, &row, &cost, BPF_ANY))
-		return fsc_err_sys(err, errno, "cannot tell the kernel to leave a function alone");
+		return fsc_err_sys(err, errno, "cannot disable a function in the kernel");
 	return 0;
 }
 

@@ -87,7 +87,8 @@ int fsc_session_possible(struct fsc_err *err)
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
-		return fsc_err_set(err, -rc, "this kernel runs no BPF programs for us (%s)", why);
+		return fsc_err_set(err, -rc,
+				   "this kernel does not let this user run BPF programs (%s)", why);
 	if (!fsc_kernel_has_cookies())
 		return fsc_kernel_too_old(uname(&u) ? "?" : u.release, err);
 	return 0;
@@ -107,7 +108,7 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 			continue;
 		if (!rc || rc == -EMFILE || !s->pairs || s->cfg.keep == FSC_KEEP_HASH)
 			return rc;
-		fsc_log(FSC_LOG_DEBUG, "calls in progress go by thread number: %s", err->msg);
+		fsc_log(FSC_LOG_DEBUG, "calls in progress are stored by thread ID: %s", err->msg);
 		s->opts.keep = FSC_KEEP_HASH;
 		s->no_session = false;
 		*err = (struct fsc_err){0};
@@ -228,9 +229,9 @@ static int all_refused(const struct fsc_session *s, struct fsc_err *err)
 	if (r->code == EMFILE)
 		return fsc_descriptors_err(err, "a single probe");
 	fsc_err_sys(err, r->code, "the kernel refuses %s%s",
-		    s->refused.n > 1 ? "every function asked for, the first being " : "",
+		    s->refused.n > 1 ? "every requested function, the first being " : "",
 		    fsc_targets_row(s->targets, t->row)->name);
-	return fsc_err_hint(err, "see what this machine can do with: funcscope doctor");
+	return fsc_err_hint(err, "see what this machine supports: funcscope doctor");
 }
 
 static int attach_places(struct fsc_session *s, struct fsc_err *err)

@@ -42,7 +42,7 @@ static int find_launch_bound(struct fsc_gpu_books *b, const struct fsc_gpu_proce
 		return 0;
 	return say(
 	    b, err,
-	    "process %u (%s) is launch-bound: %.0f launches a second, and only %.1f %% of the "
+	    "process %u (%s) is launch-bound: %.0f launches per second, and only %.1f %% of the "
 	    "time spent waiting for the GPU; fewer, larger kernels or CUDA graphs would help",
 	    p->pid, p->comm, (double)p->launches / s, waited * 100);
 }
@@ -70,7 +70,7 @@ static int find_churn(struct fsc_gpu_books *b, const struct fsc_gpu_process_row 
 		return 0;
 	return say(b, err,
 		   "process %u (%s) allocates and frees in its loop: %llu allocations, %llu frees, "
-		   "%.0f allocations a second; each may stop the GPU, a pool would not",
+		   "%.0f allocations per second; each may stall the GPU, a memory pool would not",
 		   p->pid, p->comm, (unsigned long long)p->allocs, (unsigned long long)p->frees,
 		   (double)p->allocs / s);
 }
@@ -79,12 +79,10 @@ static int find_pageable(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	if (!b->pageable_async)
 		return 0;
-	return say(
-	    b, err,
-	    "asynchronous copies from or to pageable memory of the host, each of which waits "
-	    "as a synchronous one would: %llu; pinned memory (cudaHostAlloc, pin_memory=True) "
-	    "does not wait",
-	    (unsigned long long)b->pageable_async);
+	return say(b, err,
+		   "%llu asynchronous copies from or to pageable host memory, which block like "
+		   "synchronous ones; use pinned memory (cudaHostAlloc, pin_memory=True)",
+		   (unsigned long long)b->pageable_async);
 }
 
 static int find_retries(struct fsc_gpu_books *b, struct fsc_err *err)
@@ -92,8 +90,8 @@ static int find_retries(struct fsc_gpu_books *b, struct fsc_err *err)
 	if (!b->retries)
 		return 0;
 	return say(b, err,
-		   "%llu allocation%s failed for lack of memory, and succeeded after other memory "
-		   "was given back: a slow path that hides how full the GPU is",
+		   "%llu allocation%s failed for lack of memory and succeeded after other memory "
+		   "was freed: a slow path that hides how full the GPU is",
 		   (unsigned long long)b->retries, b->retries == 1 ? "" : "s");
 }
 
@@ -101,11 +99,10 @@ static int find_forgotten(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	if (!b->lost)
 		return 0;
-	return say(
-	    b, err,
-	    "%llu allocations found no room to be remembered: what is live, and who leaks, is "
-	    "told without them",
-	    (unsigned long long)b->lost);
+	return say(b, err,
+		   "%llu allocations could not be recorded: live memory and leaks are reported "
+		   "without them",
+		   (unsigned long long)b->lost);
 }
 
 int fsc_gpu_findings(struct fsc_gpu_books *b, struct fsc_err *err)

@@ -220,8 +220,8 @@ static int leave_unnamed(struct fsc_gpu_hooks *h, struct file *f, struct fsc_err
 {
 	if (h->n_drivers++ == NO_NAMES)
 		fsc_log(FSC_LOG_WARN,
-			"%s is driver number %d: from it on, the kernels of drivers have no names "
-			"but those that their programs look up",
+			"%s is driver number %d: from this one on, only kernels that programs look "
+			"up by name have names",
 			f->path, NO_NAMES + 1);
 	if (asprintf(&f->note, "one of more than %d drivers: kernel names are not read", NO_NAMES) <
 	    0)

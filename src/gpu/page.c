@@ -27,7 +27,7 @@ static void answer(const struct fsc_request *req, struct fsc_reply *reply, void 
 	if (strcmp(req->path, "/metrics")) {
 		reply->status = 404;
 		reply->type = "text/plain";
-		fsc_buf_puts(&reply->body, "the numbers are at /metrics\n");
+		fsc_buf_puts(&reply->body, "the metrics are at /metrics\n");
 		return;
 	}
 	if (p->fn(&r, &books, p->arg, &why)) {
@@ -56,8 +56,7 @@ int fsc_gpu_page_new(const char *address, fsc_gpu_page_fn fn, void *arg, struct 
 		free(p);
 		return rc;
 	}
-	fsc_log(FSC_LOG_NOTE, "Prometheus may read port %u, at /metrics",
-		fsc_server_port(p->server));
+	fsc_log(FSC_LOG_NOTE, "serving /metrics on port %u", fsc_server_port(p->server));
 	*ret = p;
 	return 0;
 }

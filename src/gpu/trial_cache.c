@@ -46,7 +46,7 @@ static char *read_trusted(const char *file)
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > SIZE_MAX_BYTES)
 		return NULL;
 	if ((st.st_uid && st.st_uid != geteuid()) || st.st_mode & 022) {
-		fsc_log(FSC_LOG_DEBUG, "ignoring '%s': others can write it", file);
+		fsc_log(FSC_LOG_DEBUG, "ignoring '%s': other users can write to it", file);
 		return NULL;
 	}
 	return fsc_slurp_fd(fd, file, &text, &n, NULL) ? NULL : text;

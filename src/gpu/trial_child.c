@@ -292,7 +292,7 @@ static void explain(int status, struct fsc_gpu_names *ret)
 	size_t n = sizeof(ret->why);
 
 	if (status < 0)
-		snprintf(ret->why, n, "the trial did not end");
+		snprintf(ret->why, n, "the trial did not finish");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
 		snprintf(ret->why, n, "the trial was killed"); /* for want of memory, or by us */
 	else if (WIFSIGNALED(status))
@@ -301,7 +301,7 @@ static void explain(int status, struct fsc_gpu_names *ret)
 		snprintf(ret->why, n, "the trial cannot be started: %s",
 			 fsc_err_text(WEXITSTATUS(status) - NOT_STARTED));
 	else if (WEXITSTATUS(status))
-		snprintf(ret->why, n, "the trial ended with status %d; it needs glibc 2.34",
+		snprintf(ret->why, n, "the trial exited with status %d; it needs glibc 2.34",
 			 WEXITSTATUS(status));
 	else
 		snprintf(ret->why, n, "the trial gave no answer");
@@ -340,7 +340,8 @@ static int run(const struct fsc_driver_file *lib, struct start *s, int timeout_m
 		return rc;
 	pid = start(s);
 	if (pid < 0 && s->apart) {
-		say(ret, "the library is another user's, and cannot be tried apart from here");
+		say(ret,
+		    "the library belongs to another user, and cannot be isolated for a trial here");
 		return 0;
 	}
 	if (pid < 0)
@@ -361,12 +362,12 @@ int fsc_trial_run(const struct fsc_driver_file *lib, int timeout_ms, struct fsc_
 
 	*ret_final = false;
 	if (!lib->trusted && geteuid()) {
-		say(ret, "the library is another user's, and only root can try it safely");
+		say(ret, "the library belongs to another user, and only root can try it safely");
 		return 0;
 	}
 	s.program = make_program();
 	if (s.program == -EACCES) {
-		say(ret, "this machine runs no program from memory (vm.memfd_noexec)");
+		say(ret, "this machine does not run programs from memory (vm.memfd_noexec)");
 		return 0;
 	}
 	if (s.program < 0)

@@ -49,11 +49,9 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 	if (rc || fsc_gpu_hooks_places(w->hooks) == places)
 		return rc;
 	if (w->run->start_ns && fsc_gpu_hooks_is_driver(path))
-		fsc_log(
-		    FSC_LOG_WARN,
-		    "process %d had mapped %s before it was hooked: calls it made until now are "
-		    "missed",
-		    (int)pid, path);
+		fsc_log(FSC_LOG_WARN,
+			"process %d had mapped %s before it was hooked: earlier calls were missed",
+			(int)pid, path);
 	rc = note_python(w, pid, err);
 	return rc < 0 ? rc : 0;
 }

@@ -83,7 +83,7 @@ int fsc_tracefs_open(struct fsc_err *err)
 		return fsc_err_sys(err, -fd, "cannot open tracefs");
 	if (fd == -ENODEV)
 		return fsc_err_set(err, ENODEV, "this kernel has no tracefs (CONFIG_TRACING)");
-	fsc_err_sys(err, -fd, "tracefs is not mounted and cannot be");
+	fsc_err_sys(err, -fd, "tracefs is not mounted and cannot be mounted");
 	return fsc_err_hint(
 	    err, fd == -EPERM && geteuid()
 		     ? "run as root, or with CAP_SYS_ADMIN and CAP_DAC_READ_SEARCH"
@@ -212,7 +212,7 @@ int fsc_tracefs_filter_functions(int tracefs, struct fsc_map *ret, struct fsc_er
 		return fsc_err_set(err, ENOENT,
 				   "this kernel has no ftrace (CONFIG_DYNAMIC_FTRACE)");
 	if (rc == -EPERM) {
-		fsc_err_set(err, EPERM, "the kernel keeps its list of functions closed");
+		fsc_err_set(err, EPERM, "the kernel's list of functions cannot be read");
 		return fsc_err_hint(err, "lockdown forbids it, see /sys/kernel/security/lockdown");
 	}
 	return rc ? rc : collect_names(text, '\0', ret, err);
@@ -252,6 +252,6 @@ int fsc_kprobe_blacklist(struct fsc_map *ret, struct fsc_err *err)
 
 	if (fsc_debugfs_read("kprobes/blacklist", &text))
 		return fsc_err_set(err, ENOENT,
-				   "cannot read the list of functions closed to kprobes");
+				   "cannot read the list of functions that kprobes must not use");
 	return collect_names(text, '\t', ret, err);
 }

@@ -21,8 +21,8 @@ static int take_text(const struct fsc_rec_call *rec, size_t size, unsigned i,
 	const char *text = (const char *)rec + at;
 
 	if (slot < 2 || at + slot > size || !memchr(text, '\0', slot))
-		return fsc_err_set(err, EBADMSG, "a record of the kernel has no room for text %u",
-				   i);
+		return fsc_err_set(err, EBADMSG,
+				   "a record from the kernel has no room for string %u", i);
 	v->text = text;
 	v->cut = strlen(text) == slot - 1; /* one more than is shown: fsc_trace_slot() */
 	return 0;
@@ -35,8 +35,8 @@ int fsc_call_decode(const void *record, size_t size, const struct fsc_func *func
 	int rc = 0;
 
 	if (size < sizeof(*rec) || rec->n_values > FSC_TRACE_VALUES || rec->event > FSC_CALL_BOTH)
-		return fsc_err_set(err, EBADMSG, "a record of %zu bytes from the kernel is no call",
-				   size);
+		return fsc_err_set(err, EBADMSG,
+				   "a record of %zu bytes from the kernel is not a call", size);
 	*ret = (struct fsc_call){.func = func,
 				 .format = format,
 				 .event = (enum fsc_call_event)rec->event,
@@ -66,10 +66,10 @@ int fsc_call_decode(const void *record, size_t size, const struct fsc_func *func
 		const struct fsc_conv *c = FSC_AT(struct fsc_conv, &format->convs, i);
 
 		if (c->value >= (int)rec->n_values)
-			return fsc_err_set(err, EBADMSG,
-					   "a record of the kernel has %u values, and its format "
-					   "shows more",
-					   rec->n_values);
+			return fsc_err_set(
+			    err, EBADMSG,
+			    "a record from the kernel has %u values, fewer than its format shows",
+			    rec->n_values);
 		if (c->string >= 0 && c->value >= 0)
 			rc = take_text(rec, size, (unsigned)c->string, &ret->values[c->value], err);
 	}

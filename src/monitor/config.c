@@ -115,7 +115,7 @@ static void note_dots(const struct fsc_jsonc *d)
 {
 	if (!d->dots.n)
 		return;
-	fsc_log(FSC_LOG_NOTE, "%s:%u: dots stand for entries that were left out%s", d->path,
+	fsc_log(FSC_LOG_NOTE, "%s:%u: '...' stands for entries that were left out%s", d->path,
 		*FSC_AT(unsigned, &d->dots, 0), d->dots.n > 1 ? ", here and further down" : "");
 }
 

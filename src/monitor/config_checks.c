@@ -25,7 +25,7 @@ int fsc_config_check_url(struct fsc_config_reader *r, struct fsc_jsonc_value v, 
 	n = host ? strcspn(host, "/?#") : 0;
 	if (!n || strpbrk(*text, " <>\"") || *host == ':')
 		return fsc_jsonc_err(r->doc, v.node->value, err,
-				     "\"%.60s\" is no URL such as \"http://localhost:4318\"",
+				     "\"%.60s\" is not a URL such as \"http://localhost:4318\"",
 				     *text);
 	if (memchr(host, '@', n))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
@@ -58,7 +58,7 @@ int fsc_config_check_listen(struct fsc_config_reader *r, struct fsc_jsonc_value 
 {
 	if (!port_of(*text))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
-				     "\"%.60s\" is no address such as \"127.0.0.1:9464\", "
+				     "\"%.60s\" is not an address such as \"127.0.0.1:9464\", "
 				     "\"[::1]:9464\" or \":9464\"",
 				     *text);
 	return 0;
@@ -136,17 +136,16 @@ static int check_label(struct fsc_config_reader *r, size_t at, const char *name,
 					    "state", "result",	 "version"};
 
 	if (!is_label(name))
-		return fsc_jsonc_err(r->doc, at, err,
-				     "\"%.60s\" is no label's name: letters, digits and '_', no "
-				     "digit first",
-				     name);
+		return fsc_jsonc_err(
+		    r->doc, at, err,
+		    "\"%.60s\" is not a label name: letters, digits and '_', no digit first", name);
 	if (!strncmp(name, "__", 2))
 		return fsc_jsonc_err(r->doc, at, err,
 				     "labels that begin with \"__\" belong to Prometheus");
 	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
 		if (!strcmp(name, taken[i]))
 			return fsc_jsonc_err(r->doc, at, err,
-					     "the label \"%s\" is one of funcscope's own", name);
+					     "the label \"%s\" is reserved for funcscope", name);
 	return 0;
 }
 
@@ -157,7 +156,7 @@ int fsc_config_read_labels(struct fsc_config_reader *r, const struct fsc_config_
 	int rc = 0;
 
 	if (!json_is_object(v.json))
-		return fsc_config_wrong(r, k, v, "an object of names and texts", err);
+		return fsc_config_wrong(r, k, v, "an object of names and strings", err);
 	while (!rc && fsc_jsonc_next(&w)) {
 		rc = check_label(r, w.value.node->key, w.key, err);
 		if (!rc)
@@ -183,7 +182,7 @@ static int once(struct fsc_config_reader *r, struct fsc_jsonc_value v, const str
 {
 	if (to->n)
 		return fsc_jsonc_err(r->doc, v.node->key, err,
-				     "there are \"headers\" and a \"headers_file\": one of them");
+				     "\"headers\" and \"headers_file\" cannot be combined");
 	return 0;
 }
 
@@ -196,13 +195,13 @@ int fsc_config_read_headers(struct fsc_config_reader *r, const struct fsc_config
 
 	if (!json_is_object(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
-				     "\"%s\" (%s) must be an object of names and texts", k->name,
+				     "\"%s\" (%s) must be an object of names and strings", k->name,
 				     k->what);
 	rc = once(r, v, to, err);
 	while (!rc && fsc_jsonc_next(&w)) {
 		if (!is_header(w.key))
 			return fsc_jsonc_err(r->doc, w.value.node->key, err,
-					     "\"%.60s\" is no header's name", w.key);
+					     "\"%.60s\" is not a header name", w.key);
 		rc = fsc_config_text(r, w.value, "a header's value", false, err);
 		if (!rc)
 			rc = push_pair(to, w.key, json_string_value(w.value.json), err);
@@ -308,7 +307,7 @@ int fsc_config_read_command(struct fsc_config_reader *r, const struct fsc_config
 	int rc = 0;
 
 	if (!json_is_array(v.json))
-		return fsc_config_wrong(r, k, v, "a list that begins with a program", err);
+		return fsc_config_wrong(r, k, v, "a list that starts with a program", err);
 	if (!json_array_size(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err, "\"command\" names no program");
 	while (!rc && fsc_jsonc_next(&w))

@@ -119,7 +119,7 @@ static int check_name(struct fsc_config_reader *r, size_t at, const char *name, 
 	const char *why = NULL;
 
 	if (!*name)
-		why = "a function needs a name to be shown by";
+		why = "a function needs a display name";
 	else if (strlen(name) > LONGEST_NAME)
 		why = "a function's name is at most 255 bytes long";
 	for (const char *p = name; *p; p++)
@@ -140,9 +140,8 @@ static int add_func(struct fsc_config_reader *r, const char *group, const char *
 	if (!seen(r, 'n', group, name, &is_new))
 		return fsc_err_nomem(err);
 	if (!is_new)
-		return fsc_jsonc_err(r->doc, v.node->key, err,
-				     "\"%.60s\" is in group \"%s\" for the second time", name,
-				     group);
+		return fsc_jsonc_err(r->doc, v.node->key, err, "\"%.60s\" is in group \"%s\" twice",
+				     name, group);
 	f = push_func(r->to, group, name, NULL);
 	if (!f)
 		return fsc_err_nomem(err);
@@ -164,8 +163,8 @@ int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_js
 
 	if (!fsc_config_is_group(key, group, sizeof(group)) || !is_group_name(group))
 		return fsc_jsonc_err(r->doc, v.node->key, err,
-				     "\"%.60s\" names no group: letters, digits and _-+. before "
-				     "\"_func_sym\", %d at most",
+				     "\"%.60s\" does not name a group: letters, digits and _-+. "
+				     "before \"_func_sym\", %d at most",
 				     key, LONGEST_GROUP);
 	if (!json_is_object(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
@@ -185,7 +184,7 @@ int fsc_config_read_errors(struct fsc_config_reader *r, const struct fsc_config_
 	struct fsc_nearest near = {.wanted = s};
 
 	if (!s)
-		return fsc_config_wrong(r, k, v, "a text such as \"negative\"", err);
+		return fsc_config_wrong(r, k, v, "a string such as \"negative\"", err);
 	for (int i = 0; fsc_error_rules[i]; i++) {
 		if (!strcmp(fsc_error_rules[i], s)) {
 			f->errors = (enum fsc_error_rule)i;
@@ -251,7 +250,7 @@ static int read_preset(struct fsc_config_reader *r, struct fsc_jsonc_value v, st
 			return fsc_err_nomem(err);
 		if (!is_new)
 			return fsc_jsonc_err(r->doc, v.node->value, err,
-					     "the preset \"%s\" is here for the second time", s);
+					     "the preset \"%s\" is listed twice", s);
 		return add_preset(r, p, err);
 	}
 	fsc_config_unknown(r, v.node->value, "preset", &near, err);
@@ -267,7 +266,7 @@ int fsc_config_read_presets(struct fsc_config_reader *r, const struct fsc_config
 
 	(void)to;
 	if (!json_is_array(v.json))
-		return fsc_config_wrong(r, k, v, "a list of presets' names", err);
+		return fsc_config_wrong(r, k, v, "a list of preset names", err);
 	while (!rc && fsc_jsonc_next(&w))
 		rc = read_preset(r, w.value, err);
 	return rc;
@@ -403,7 +402,7 @@ int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const ch
 
 	if (!is_group_name(group))
 		return fsc_err_set(err, EINVAL,
-				   "'%.60s' is no group: letters, digits and _-+., %d at most",
+				   "'%.60s' is not a group: letters, digits and _-+., %d at most",
 				   group, LONGEST_GROUP);
 	if (!is_name(name))
 		return fsc_err_set(err, EINVAL,
@@ -415,7 +414,7 @@ int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const ch
 	for (size_t i = 0; i < c->funcs.n; i++) {
 		f = FSC_AT(struct fsc_snoop_func, &c->funcs, i);
 		if (!strcmp(f->group, group) && !strcmp(f->name, name))
-			return fsc_err_set(err, EEXIST, "group '%s' has a '%s' already", group,
+			return fsc_err_set(err, EEXIST, "group '%s' already has a '%s'", group,
 					   name);
 	}
 	f = push_func(c, group, name, symbol);

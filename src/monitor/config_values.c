@@ -74,8 +74,8 @@ int fsc_config_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, const
 	const char *s = json_string_value(v.json);
 
 	if (!s)
-		return fsc_jsonc_err(r->doc, v.node->value, err, "%s must be a text, not %s", what,
-				     kind_of(v.json));
+		return fsc_jsonc_err(r->doc, v.node->value, err, "%s must be a string, not %s",
+				     what, kind_of(v.json));
 	if (!*s && !may_be_empty)
 		return fsc_jsonc_err(r->doc, v.node->value, err, "%s must not be empty", what);
 	if (strlen(s) > LONGEST)
@@ -278,7 +278,7 @@ static int read_texts(struct fsc_config_reader *r, const struct fsc_config_key *
 	int rc = 0;
 
 	if (!json_is_array(v.json))
-		return fsc_config_wrong(r, k, v, "a list of texts", err);
+		return fsc_config_wrong(r, k, v, "a list of strings", err);
 	snprintf(what, sizeof(what), "an item of \"%s\"", k->name);
 	while (!rc && fsc_jsonc_next(&w))
 		rc = fsc_config_push_text(r, w.value, what, to, err);

@@ -221,9 +221,9 @@ static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struc
 
 	if (!all_of(request, "types", JSON_STRING) || !all_of(request, "functions", JSON_STRING) ||
 	    !all_of(request, "groups", JSON_STRING) || !all_of(request, "pids", JSON_INTEGER))
-		return fsc_err_set(err, EINVAL,
-				   "types, functions and groups are lists of texts, pids a list of "
-				   "numbers");
+		return fsc_err_set(
+		    err, EINVAL,
+		    "types, functions and groups are lists of strings, pids is a list of numbers");
 	if (least && !fsc_str_duration(least, strlen(least), &min_ns))
 		return fsc_err_set(err, EINVAL,
 				   "min_duration takes a time with its unit, as in \"10ms\"");
@@ -258,7 +258,7 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 	struct fsc_buf b = {0};
 
 	if (!request)
-		fsc_err_set(&err, EINVAL, "no JSON: %s", why.text);
+		fsc_err_set(&err, EINVAL, "not JSON: %s", why.text);
 	else if (!answer(c, x, request, &b, &err) && x->wants != request)
 		fsc_buf_puts(&b, "{\"type\":\"done\"}\n");
 	if (err.code) {

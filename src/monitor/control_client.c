@@ -25,8 +25,8 @@ static int directory(char *buf, size_t size, struct fsc_err *err)
 		return fsc_err_sys(err, errno, "cannot make the directory '%s'", buf);
 	if (lstat(buf, &st) || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022)
 		return fsc_err_set(err, EPERM,
-				   "'%s' is not a directory of ours alone; remove it, or give "
-				   "another socket",
+				   "'%s' is not a private directory of this user; remove it, or "
+				   "give another socket",
 				   buf);
 	return 0;
 }
@@ -125,9 +125,9 @@ int fsc_control_connect(const char *path, struct fsc_err *err)
 	if (d)
 		closedir(d);
 	if (n == 0)
-		fd = fsc_err_set(err, ENOENT,
-				 "no monitor is running that we could reach; start one with: "
-				 "funcscope snoop -c FILE");
+		fd = fsc_err_set(
+		    err, ENOENT,
+		    "found no running monitor; start one with: funcscope snoop -c FILE");
 	if (n > 1) {
 		close(fd);
 		fd = fsc_err_set(err, ENOTUNIQ,

@@ -73,12 +73,12 @@ static int listen_tcp(struct fsc_control *c, const char *where, struct fsc_err *
 	int rc, fd, one = 1;
 
 	if (!host || !colon[1])
-		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address; write tcp:127.0.0.1:9436",
-				   where);
+		return fsc_err_set(err, EINVAL,
+				   "'tcp:%s' is not an address; write tcp:127.0.0.1:9436", where);
 	rc = getaddrinfo(host[0] ? host : "127.0.0.1", colon + 1, &hints, &all);
 	if (rc)
-		return fsc_err_set(err, EINVAL, "'tcp:%s' is no address to listen on: %s", where,
-				   gai_strerror(rc));
+		return fsc_err_set(err, EINVAL, "'tcp:%s' is not an address to listen on: %s",
+				   where, gai_strerror(rc));
 	fd = socket(all->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	rc = fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 		     bind(fd, all->ai_addr, all->ai_addrlen) || listen(fd, 16)

@@ -252,8 +252,7 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 			if (real)
 				rc = fsc_finder_note(f, 0, lib[0] == '/' ? lib : real, err);
 			else if (strchr(lib, '/') && !strpbrk(lib, "*?["))
-				tell(f, lib,
-				     "there is no such library; it is used once it is there");
+				tell(f, lib, "no such library; it will be watched once it exists");
 		}
 	}
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
@@ -364,7 +363,7 @@ static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 	for (size_t i = 0; !rc && i < chosen->n; i++)
 		if (wanted[i].found && !has_row(ret, before, *FSC_AT(size_t, chosen, i)))
 			tell(f, entry_at(f, *FSC_AT(size_t, chosen, i))->name,
-			     "another entry is the same function; it is counted there");
+			     "another entry names the same function; it is counted there");
 	return 0;
 }
 
@@ -390,7 +389,7 @@ static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_
 	if (!open_noted(n, &files) && files.n) {
 		file = FSC_AT(struct fsc_libs_file, &files, 0);
 		if (!stat(file->path, &st) && !S_ISREG(st.st_mode) && is_named(f, n->path))
-			tell(f, n->path, "it is no file, and so no library");
+			tell(f, n->path, "it is not a regular file, so it is not a library");
 		else if (!stat(file->path, &st) && S_ISREG(st.st_mode))
 			rc = choose(f, n, &st, &chosen, err);
 		if (!rc && chosen.n)

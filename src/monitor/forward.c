@@ -52,7 +52,7 @@ static void answer(const struct fsc_request *req, struct fsc_reply *reply, void 
 	reply->type = "text/plain; charset=utf-8";
 	if (strcmp(req->path, "/metrics")) {
 		reply->status = 404;
-		fsc_buf_puts(&reply->body, "there is /metrics and nothing else\n");
+		fsc_buf_puts(&reply->body, "there is only /metrics\n");
 		return;
 	}
 	if (f->view(p->pid_label, p->max_series, &v, f->arg, &err)) {
@@ -307,8 +307,8 @@ static void tell_health(struct receiver *r)
 	fsc_sender_failure(r->sender, why, sizeof(why));
 	if (why[0] && !r->told_down)
 		fsc_log(FSC_LOG_WARN, "%s: %s; %s", s.name, why,
-			s.queued ? "what is to be sent waits in the spool"
-				 : "what it refused is dropped and counted");
+			s.queued ? "unsent messages wait in the spool"
+				 : "refused messages are dropped and counted");
 	else if (!why[0] && r->told_down)
 		fsc_log(FSC_LOG_NOTE, "%s answers again", s.name);
 	r->told_down = why[0];

@@ -410,7 +410,7 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 	slot = make_room(h);
 	if (!slot)
 		return fsc_err_nomem(err);
-	fsc_log(FSC_LOG_DEBUG, "%zu functions more, in %zu files", b->targets.rows.n,
+	fsc_log(FSC_LOG_DEBUG, "%zu more functions, in %zu files", b->targets.rows.n,
 		b->targets.files.n);
 	*slot = fsc_take(&b);
 	return 0;

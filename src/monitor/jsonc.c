@@ -152,7 +152,7 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 	case json_error_out_of_memory:
 		return fsc_err_nomem(err);
 	case json_error_duplicate_key:
-		return fsc_jsonc_err(d, at, err, "%.*s is here for the second time",
+		return fsc_jsonc_err(d, at, err, "%.*s is given twice",
 				     (int)(stop - at < 80 ? stop - at : 80), d->text + at);
 	case json_error_numeric_overflow:
 		return fsc_jsonc_err(d, at, err, "a number this large cannot be read");
@@ -160,7 +160,7 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 		return fsc_jsonc_err(d, stop, err, "this is not UTF-8");
 	case json_error_null_character:
 	case json_error_null_byte_in_key:
-		return fsc_jsonc_err(d, at, err, "a text must not contain a NUL");
+		return fsc_jsonc_err(d, at, err, "a string must not contain a NUL");
 	default:
 		return fsc_jsonc_err(d, at, err, "not JSON: %.*s", shown(d, at, why), why->text);
 	}
@@ -169,8 +169,7 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 static int copy(struct fsc_jsonc *d, struct fsc_err *err)
 {
 	if (d->n > FSC_JSONC_LONGEST)
-		return fsc_err_set(err, EFBIG,
-				   "'%s' is larger than %d bytes, the most that is read", d->path,
+		return fsc_err_set(err, EFBIG, "'%s' is larger than the limit of %d bytes", d->path,
 				   FSC_JSONC_LONGEST);
 	d->json = malloc(d->n + 1);
 	if (!d->json)

@@ -33,10 +33,11 @@ static int expected(struct walk *w, const char *what, struct fsc_err *err)
 	const unsigned char c = (unsigned char)peek(w);
 
 	if (w->at >= w->doc->n)
-		return fsc_jsonc_err(w->doc, w->at, err, "the text ends where %s should be", what);
+		return fsc_jsonc_err(w->doc, w->at, err, "the file ends where %s is expected",
+				     what);
 	if (c > ' ' && c < 0x7f)
-		return fsc_jsonc_err(w->doc, w->at, err, "%s should be here, not '%c'", what, c);
-	return fsc_jsonc_err(w->doc, w->at, err, "%s should be here, not the byte 0x%02x", what, c);
+		return fsc_jsonc_err(w->doc, w->at, err, "expected %s, not '%c'", what, c);
+	return fsc_jsonc_err(w->doc, w->at, err, "expected %s, not the byte 0x%02x", what, c);
 }
 
 static int text(struct walk *w, struct fsc_err *err)
@@ -48,7 +49,7 @@ static int text(struct walk *w, struct fsc_err *err)
 		if (s[w->at] == '\\' && w->at + 1 < w->doc->n && s[w->at + 1] != '\n')
 			w->at++;
 	if (w->at >= w->doc->n || s[w->at] != '"')
-		return fsc_jsonc_err(w->doc, start, err, "this text has no closing quote");
+		return fsc_jsonc_err(w->doc, start, err, "this string has no closing quote");
 	w->at++;
 	return 0;
 }
@@ -136,7 +137,7 @@ static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err 
 	if (c != '{' && c != '[')
 		return word(w, err);
 	if (w->depth == FSC_JSONC_DEEPEST)
-		return fsc_jsonc_err(w->doc, w->at, err, "more than %d brackets inside each other",
+		return fsc_jsonc_err(w->doc, w->at, err, "brackets are nested more than %d deep",
 				     FSC_JSONC_DEEPEST);
 	w->depth++;
 	rc = members(w, *ret_node, (char)(c == '{' ? '}' : ']'), err);
@@ -154,6 +155,6 @@ int fsc_jsonc_index(struct fsc_jsonc *d, struct fsc_err *err)
 		return rc;
 	peek(&w);
 	if (w.at < d->n)
-		return expected(&w, "the end of the text", err);
+		return expected(&w, "the end of the file", err);
 	return 0;
 }

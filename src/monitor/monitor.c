@@ -273,7 +273,7 @@ static int watch_file(struct fsc_monitor *m, struct fsc_err *err)
 	if (m->inotify < 0 ||
 	    inotify_add_watch(m->inotify, slash ? dir : ".", IN_CLOSE_WRITE | IN_MOVED_TO) < 0) {
 		fsc_log(FSC_LOG_WARN,
-			"changes of %s will not be noticed (%s); send SIGHUP after one",
+			"changes to %s will not be noticed (%s); send SIGHUP after a change",
 			m->opts->path, strerror(errno));
 		return 0;
 	}
@@ -305,11 +305,10 @@ int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err
 		pid_t pid = *FSC_AT(pid_t, &c->targets.pids, i), owner = fsc_pids_owner(pid);
 
 		if (owner && owner != pid)
-			return fsc_err_set(
-			    err, EINVAL,
-			    "%s: %d in the pids of targets (or of -p) is a thread of process "
-			    "%d; write %d, which takes all its threads",
-			    c->path, (int)pid, (int)owner, (int)owner);
+			return fsc_err_set(err, EINVAL,
+					   "%s: %d in the pids of targets (or of -p) is a thread "
+					   "of process %d; write %d, which covers all its threads",
+					   c->path, (int)pid, (int)owner, (int)owner);
 	}
 	return 0;
 }
@@ -400,7 +399,8 @@ static void monitor_ready(struct fsc_run *r)
 		m->config->path);
 	if (missing.n)
 		fsc_log(FSC_LOG_NOTE,
-			"in no file so far, and looked for in those that appear: %.200s%s",
+			"not found so far, will be looked for in files that processes map later: "
+			"%.200s%s",
 			fsc_buf_str(&missing), missing.n > 200 ? "..." : "");
 	fsc_buf_release(&missing);
 }

@@ -23,18 +23,17 @@ int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 	m->budget_cpu = cpu;
 	if (!most && share > MUCH && !m->told_cost) {
 		m->told_cost = true;
-		fsc_log(
-		    FSC_LOG_WARN,
-		    "the probes cost %.0f%% of the %s's CPU time, %s most of it; \"max_overhead\" "
-		    "keeps them below a limit",
-		    share > 100 ? 100 : share, of_machine ? "machine" : "target",
-		    cost.dearest ? cost.dearest : "all of them");
+		fsc_log(FSC_LOG_WARN,
+			"the probes cost %.0f%% of the %s's CPU time, %s most of it; "
+			"\"max_overhead\" sets a limit",
+			share > 100 ? 100 : share, of_machine ? "machine" : "target",
+			cost.dearest ? cost.dearest : "all of them");
 	}
 	if (!most || share <= most || !cost.dearest_ns)
 		return 0;
 	fsc_log(FSC_LOG_WARN,
-		"%s is not watched any more: probes took %.1f%% of the %s's CPU time, and "
-		"max_overhead is %g%%; reading the configuration again puts it back",
+		"%s is no longer watched: probes took %.1f%% of the %s's CPU time, and "
+		"max_overhead is %g%%; reload the configuration to watch it again",
 		cost.dearest, share, of_machine ? "machine" : "target", most);
 	return fsc_hooks_let_go(m->hooks, &cost, err);
 }
@@ -45,13 +44,14 @@ void fsc_monitor_tell_end(const struct fsc_monitor *m)
 	size_t n;
 
 	if (m->unwarned)
-		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not mentioned",
+		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not logged",
 			(unsigned long long)m->unwarned);
 	if (m->events_dropped)
-		fsc_log(FSC_LOG_WARN, "%llu events were dropped, whose readers were too slow",
+		fsc_log(FSC_LOG_WARN,
+			"%llu events were dropped because their readers were too slow",
 			(unsigned long long)m->events_dropped);
 	if (fsc_forward_missed(m->forward))
-		fsc_log(FSC_LOG_WARN, "%llu slow calls were counted but not sent on one by one",
+		fsc_log(FSC_LOG_WARN, "%llu slow calls were counted but not sent individually",
 			(unsigned long long)fsc_forward_missed(m->forward));
 	r = fsc_forward_receivers(m->forward, &n);
 	for (size_t i = 0; i < n; i++)

@@ -17,7 +17,7 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 	if (!words->n && have->n)
 		return fsc_snoop_config_command(fresh, have->data, have->n, err);
 	if (!fsc_filter_same_texts(words, have))
-		fsc_log(FSC_LOG_WARN, "%s: another command is not started while the monitor runs",
+		fsc_log(FSC_LOG_WARN, "%s: the command cannot be changed while the monitor runs",
 			fresh->path);
 	return 0;
 }
@@ -104,7 +104,7 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
 
 	if (!m->opts->path)
 		return fsc_err_set(
-		    err, ENOENT, "the monitor was started without a file that could be read again");
+		    err, ENOENT, "the monitor was started without a configuration file to reload");
 	fresh = calloc(1, sizeof(*fresh));
 	if (!fresh)
 		return fsc_err_nomem(err);
@@ -133,7 +133,7 @@ int fsc_monitor_reload_or_say(struct fsc_monitor *m)
 	if (!rc)
 		fsc_log(FSC_LOG_NOTE, "read %s again", m->opts->path);
 	else
-		fsc_log(FSC_LOG_WARN, "%s%s%s; the configuration before it stays in force", why.msg,
+		fsc_log(FSC_LOG_WARN, "%s%s%s; the previous configuration stays in force", why.msg,
 			why.hint[0] ? "; " : "", why.hint);
 	return rc == -ENOMEM ? rc : 0;
 }

@@ -291,13 +291,12 @@ int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b
 		if (strcmp(all[i].name, what))
 			continue;
 		if (all[i].changes && !may_change)
-			return fsc_err_set(err, EPERM,
-					   "%s is not done for whoever comes by the network; use "
-					   "the control socket",
-					   what);
+			return fsc_err_set(
+			    err, EPERM,
+			    "%s is not allowed over the network; use the control socket", what);
 		return all[i].fn(arg, request, b, err);
 	}
 	fsc_nearest_text(&near, text, sizeof(text));
-	return fsc_err_set(err, EINVAL, "'%s' is no request%s%s%s", what,
+	return fsc_err_set(err, EINVAL, "'%s' is not a request%s%s%s", what,
 			   text[0] ? "; did you mean " : "", text, text[0] ? "?" : "");
 }

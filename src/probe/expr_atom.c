@@ -73,13 +73,13 @@ static int number(struct fsc_parser *p, uint32_t *ret)
 	errno = 0;
 	n.number = strtoull(at, &end, 0);
 	if (errno)
-		return fsc_parser_error(p, at, "the number does not fit 64 bits");
+		return fsc_parser_error(p, at, "the number does not fit into 64 bits");
 	for (p->s = end; *p->s && strchr("uUlL", *p->s); p->s++) {
 		is_unsigned |= tolower((unsigned char)*p->s) == 'u';
 		is_long |= tolower((unsigned char)*p->s) == 'l';
 	}
 	if (isalnum((unsigned char)*p->s) || *p->s == '_' || *p->s == '.')
-		return fsc_parser_error(p, at, "this is no whole number");
+		return fsc_parser_error(p, at, "this is not a whole number");
 	n.type = literal_type(n.number, *at != '0', is_unsigned, is_long);
 	return fsc_parser_node(p, at, n, ret);
 }
@@ -105,7 +105,7 @@ static int strcmp_call(struct fsc_parser *p, const char *at, uint32_t *ret)
 	int rc;
 
 	if (!fsc_parser_accept(p, "("))
-		return fsc_parser_expected(p, "'(' behind STRCMP");
+		return fsc_parser_expected(p, "'(' after STRCMP");
 	rc = fsc_parser_string(p, &n.name);
 	if (!rc && !fsc_parser_accept(p, ","))
 		rc = fsc_parser_expected(p, "','");
@@ -214,7 +214,7 @@ static int cast(struct fsc_parser *p, const char *at, uint32_t *ret)
 	fsc_parser_accept(p, "(");
 	rc = fsc_parser_type(p, type);
 	if (!rc && !fsc_parser_accept(p, ")"))
-		rc = fsc_parser_expected(p, "')' behind the type");
+		rc = fsc_parser_expected(p, "')' after the type");
 	if (!rc)
 		rc = fsc_parser_unary(p, &n.a);
 	return rc ? rc : fsc_parser_node(p, at, n, ret);

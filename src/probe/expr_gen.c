@@ -37,7 +37,7 @@ int fsc_gen_emit(struct fsc_gen *g, enum fsc_op_code code, unsigned size, uint32
 	if (p->n_ops >= FSC_TRACE_OPS)
 		return fsc_err_usage(g->err,
 				     "predicate and values together need more than %d operations; "
-				     "shorten them or make two probes of it",
+				     "shorten them or use two probes",
 				     FSC_TRACE_OPS);
 	g->depth = (unsigned)((int)g->depth + effect(code));
 	if (g->depth > FSC_TRACE_DEPTH)
@@ -264,7 +264,7 @@ static int compare(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 	if (!comm)
 		rc = fsc_gen_value(g, n->a, ret);
 	if (!rc && g->n_literals == FSC_TRACE_LITERALS)
-		rc = fsc_err_usage(g->err, "column %u: a probe can have %d STRCMPs and no more",
+		rc = fsc_err_usage(g->err, "column %u: a probe can have at most %d STRCMPs",
 				   n->column, FSC_TRACE_LITERALS);
 	if (rc)
 		return rc;
@@ -288,7 +288,7 @@ static int target(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operan
 {
 	if (!o->type.pointers || (o->type.pointers == 1 && o->type.class == FSC_CLASS_VOID))
 		return fsc_err_usage(g->err,
-				     "column %u: it is not known what is pointed to; say it with a "
+				     "column %u: the type that this points to is unknown; add a "
 				     "cast such as *(int *)arg1",
 				     n->column);
 	o->type.pointers--;

@@ -43,7 +43,7 @@ static int unknown(struct fsc_gen *g, const struct fsc_node *n, const char *name
 	if (g->names->near)
 		g->names->near(g->names->ctx, NULL, &near);
 	suggestion(&near, buf, sizeof(buf));
-	return fsc_err_usage(g->err, "column %u: nothing here is called '%s'%s", n->column, name,
+	return fsc_err_usage(g->err, "column %u: unknown name '%s'%s", n->column, name,
 			     buf[0] ? buf
 				    : "; expected arg1 to arg6, retval, a $variable or a "
 				      "parameter of the function");
@@ -107,7 +107,7 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 	default:
 		if (g->at == FSC_AT_RETURN)
 			return fsc_err_usage(g->err,
-					     "arguments are not known any more when a function "
+					     "arguments are no longer known when a function "
 					     "returns; leave r: out and use --ret");
 		rc = fsc_gen_emit(g, FSC_OP_ARG, 8, t->at, 0);
 	}
@@ -216,8 +216,8 @@ int fsc_gen_var(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand 
 	fsc_slice_copy(n->name, name);
 	if (!strcmp(name, "comm"))
 		return fsc_err_usage(g->err,
-				     "column %u: $comm is a text; it can be shown with %%s "
-				     "or compared: STRCMP(\"name\", $comm)",
+				     "column %u: $comm is a string; it can be shown with %%s or "
+				     "compared: STRCMP(\"name\", $comm)",
 				     n->column);
 	if (!strcmp(name, "duration") && g->at == FSC_AT_ENTRY)
 		return fsc_err_usage(g->err,
@@ -258,11 +258,11 @@ int fsc_gen_member(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 	if (rc)
 		return rc;
 	if (ret->type.class != FSC_CLASS_STRUCT || ret->type.pointers || !g->names->member)
-		return fsc_err_usage(g->err,
-				     "column %u: '%s' cannot be looked up, as nothing is known of "
-				     "what is before it; arguments have types where the binary or "
-				     "the kernel has type information",
-				     n->column, name);
+		return fsc_err_usage(
+		    g->err,
+		    "column %u: cannot look up '%s': the type of what precedes it is unknown; "
+		    "arguments have types where the binary or the kernel has type information",
+		    n->column, name);
 	rc = g->names->member(g->names->ctx, &ret->type, name, &m, g->err);
 	if (rc == -ENOENT) {
 		if (g->names->near)
@@ -298,10 +298,9 @@ int fsc_gen_load(struct fsc_gen *g, unsigned column, struct fsc_operand *o)
 	int rc;
 
 	if (o->type.class == FSC_CLASS_OTHER && !o->type.pointers)
-		return fsc_err_usage(g->err,
-				     "column %u: only whole numbers, pointers and texts "
-				     "can be computed with",
-				     column);
+		return fsc_err_usage(
+		    g->err, "column %u: only integers, pointers and strings can be used here",
+		    column);
 	if (!o->in_memory)
 		return 0;
 	if (o->type.count)

@@ -190,8 +190,8 @@ int fsc_gen_type(struct fsc_gen *g, const struct fsc_ctype_name *name, struct fs
 		}
 	}
 	if (rc == -ENOENT)
-		return fsc_err_usage(g->err, "column %u: nothing is known here about the type '%s'",
-				     name->column, name->base);
+		return fsc_err_usage(g->err, "column %u: unknown type '%s'", name->column,
+				     name->base);
 	ret->pointers += name->pointers;
 	return rc;
 }

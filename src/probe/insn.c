@@ -387,9 +387,9 @@ void fsc_insn_why(const struct fsc_insn *in, bool at_entry, char *why)
 	static const struct {
 		const char *before, *behind;
 	} texts[FSC_INSN_VERDICTS] = {
-	    [FSC_INSN_FINE] = {"uprobes take ", ""},
+	    [FSC_INSN_FINE] = {"uprobes support ", ""},
 	    [FSC_INSN_UNKNOWN] = {"", " could not be decoded"},
-	    [FSC_INSN_REFUSED] = {"uprobes do not take ", ""},
+	    [FSC_INSN_REFUSED] = {"uprobes do not support ", ""},
 	    [FSC_INSN_MISTAKEN] = {"uprobes would execute ", " wrongly"},
 	    [FSC_INSN_REPEATED] = {"each repetition of ", " would be a hit"},
 	};

@@ -90,12 +90,12 @@ static int nothing_in_module(const struct search *s, struct fsc_err *err)
 	char text[540];
 
 	if (!s->module_seen) {
-		fsc_err_set(err, ENOENT, "no module '%s' is loaded that has functions", module);
+		fsc_err_set(err, ENOENT, "no loaded module '%s' has functions", module);
 		if (strcmp(s->spec->function, "*"))
 			module = ""; /* the function's name says enough */
 		return fsc_err_hint(err,
-				    "what is built into the kernel belongs to none, and is written "
-				    "without: 'k:%s%s%s'",
+				    "functions that are built into the kernel are written without "
+				    "a module: 'k:%s%s%s'",
 				    module, module[0] ? "_" : "", s->spec->function);
 	}
 	fsc_err_set(err, ENOENT, "no function of module %s matches '%s'", module,
@@ -103,7 +103,7 @@ static int nothing_in_module(const struct search *s, struct fsc_err *err)
 	fsc_nearest_text(&s->near, text, sizeof(text));
 	if (text[0])
 		return fsc_err_hint(err, "did you mean %s?", text);
-	return fsc_err_hint(err, "see what there is with: funcscope list 'k:%s:*'", module);
+	return fsc_err_hint(err, "list them with: funcscope list 'k:%s:*'", module);
 }
 
 static int nothing_found(struct search *s, struct fsc_err *err)
@@ -196,7 +196,7 @@ static const char *hookable_why_not(struct hookable *h, const struct fsc_ksym *k
 	size_t n = strlen(k->name);
 
 	if (fsc_map_get(&h->denied, k->name, n))
-		return "on the kernel's own list of functions not to probe";
+		return "on the kernel's list of functions that must not be probed";
 	if (!h->ftrace.n || fsc_map_get(&h->ftrace, k->name, n))
 		return NULL;
 	if (!h->places.n)

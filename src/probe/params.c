@@ -63,7 +63,7 @@ static int find_param(void *ctx, const char *name, struct fsc_typed *ret, struct
 		if (!p->name || strcmp(p->name, name))
 			continue;
 		if (!p->arg || p->n_arg != 1)
-			return fsc_err_usage(err, "parameter '%s' is in no register that is read",
+			return fsc_err_usage(err, "parameter '%s' is not in an integer register",
 					     name);
 		*ret = (struct fsc_typed){
 		    .type = ctype_of(p->type), .where = FSC_WHERE_ARG, .at = p->arg - 1u};

@@ -177,7 +177,7 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 		return fsc_err_nomem(err);
 	memcpy(copy, text, strlen(text) + 1);
 	if (!text[0])
-		return fsc_err_usage(err, "an empty probe names nothing; try 'vfs_*' or c:malloc");
+		return fsc_err_usage(err, "the probe is empty; try 'vfs_*' or c:malloc");
 	rc = refuse_foreign(text, err);
 	if (!rc)
 		rc = refuse_list(text, regex, err);

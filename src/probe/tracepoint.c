@@ -78,7 +78,7 @@ static int search_all(struct search *s, const struct fsc_vec *tps, struct fsc_er
 	fsc_nearest_text(&s->near, near, sizeof(near));
 	if (near[0])
 		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "see what there is with: funcscope list 't:*:*'");
+	return fsc_err_hint(err, "list them with: funcscope list 't:*:*'");
 }
 
 static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,

@@ -64,7 +64,7 @@ static int parameters(struct fsc_parser *p, struct fsc_tracespec *s)
 		rc = parameter(p, s);
 	} while (!rc && fsc_parser_accept(p, ","));
 	if (!rc && !fsc_parser_accept(p, ")"))
-		rc = fsc_parser_expected(p, "',' or ')' behind the parameter");
+		rc = fsc_parser_expected(p, "',' or ')' after the parameter");
 	return rc;
 }
 

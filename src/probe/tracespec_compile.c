@@ -24,7 +24,7 @@ static int predicate(struct fsc_gen *g, const struct fsc_tracespec *s)
 static int emit_value(struct fsc_gen *g, struct fsc_conv *c)
 {
 	if (g->prog->n_values == FSC_TRACE_VALUES)
-		return fsc_err_usage(g->err, "column %u: a probe can show %d values and no more",
+		return fsc_err_usage(g->err, "column %u: a probe can show at most %d values",
 				     c->column, FSC_TRACE_VALUES);
 	c->value = (int)g->prog->n_values++;
 	return fsc_gen_emit(g, FSC_OP_EMIT, 8, (uint32_t)c->value, 0);
@@ -44,11 +44,11 @@ static int emit_text(struct fsc_gen *g, struct fsc_conv *c, struct fsc_operand *
 
 	if (!is_address(&o->type))
 		return fsc_err_usage(g->err,
-				     "column %u: %%s shows a text, and the value for it is a "
-				     "number of %u bytes; use %%d or %%x",
+				     "column %u: %%s shows a string, but its value is a number of "
+				     "%u bytes; use %%d or %%x",
 				     c->column, o->type.size);
 	if (p->n_strings == FSC_TRACE_STRINGS)
-		return fsc_err_usage(g->err, "column %u: a probe can show %d texts and no more",
+		return fsc_err_usage(g->err, "column %u: a probe can show at most %d strings",
 				     c->column, FSC_TRACE_STRINGS);
 	rc = fsc_gen_load(g, c->column, o);
 	if (!rc)
@@ -87,10 +87,9 @@ static int custom(struct fsc_gen *g, const struct fsc_tracespec *s, struct fsc_f
 	if (rc)
 		return rc;
 	if (fsc_format_count(f) != s->values.n)
-		return fsc_err_usage(g->err,
-				     "column %u: the format has %zu conversions, and there are %zu "
-				     "values behind it",
-				     column, fsc_format_count(f), s->values.n);
+		return fsc_err_usage(
+		    g->err, "column %u: the format has %zu conversions, but %zu values follow it",
+		    column, fsc_format_count(f), s->values.n);
 	for (size_t i = 0; i < s->values.n && !rc; i++)
 		rc = bind(g, FSC_AT(struct fsc_conv, &f->convs, i),
 			  *FSC_AT(uint32_t, &s->values, i));

@@ -180,7 +180,7 @@ static const char *choose_returns(const struct search *s, const struct fsc_sym *
 	if (s->go)
 		return "return probes crash Go programs";
 	if (fsc_exits_is_part(sym->name))
-		return "it is a part of a function, jumped to and not called";
+		return "it is part of a function, jumped to and not called";
 	*rc = fsc_exits_find(&s->exits, sym, t, err);
 	if (*rc)
 		return NULL;
@@ -195,8 +195,8 @@ static const char *choose_returns(const struct search *s, const struct fsc_sym *
 	if (!t->by_insns && fsc_fragile_function(sym->name) == FSC_FRAGILE_ALWAYS)
 		return "catching its return would break the program";
 	if (!t->by_insns && s->scope->returns == FSC_RETURNS_BEST)
-		return "where it returns cannot be told, and an exception would not get past a "
-		       "return that the kernel catches";
+		return "its return instructions cannot be found, and an exception could not pass a "
+		       "return probe of the kernel";
 	return NULL;
 }
 
@@ -382,7 +382,7 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	fsc_nearest_text(&s->near, near, sizeof(near));
 	if (near[0])
 		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "see what there is with: funcscope list '%s:*'",
+	return fsc_err_hint(err, "list them with: funcscope list '%s:*'",
 			    s->spec->binary[0] ? s->spec->binary : where);
 }
 

@@ -106,13 +106,12 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	char near[540];
 
 	if (!s->probes)
-		return fsc_err_set(err, ENOENT, "%s has no USDT probes at all", where);
+		return fsc_err_set(err, ENOENT, "%s has no USDT probes", where);
 	fsc_err_set(err, ENOENT, "no USDT probe of %s matches '%s'", where, s->spec->function);
 	fsc_nearest_text(&s->near, near, sizeof(near));
 	if (near[0])
 		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "see what there is with: funcscope list 'u:%s:*'",
-			    s->spec->binary);
+	return fsc_err_hint(err, "list them with: funcscope list 'u:%s:*'", s->spec->binary);
 }
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)

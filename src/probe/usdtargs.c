@@ -233,8 +233,7 @@ int fsc_usdt_arg_parse(const char *args, enum fsc_usdt_machine machine, unsigned
 		if (parse_word(copy, machine, ret))
 			return 0;
 	}
-	return fsc_err_set(err, EOPNOTSUPP,
-			   "argument %u of the probe is where it cannot be read from: '%.*s'", n,
+	return fsc_err_set(err, EOPNOTSUPP, "argument %u of the probe cannot be read: '%.*s'", n,
 			   (int)(len > 100 ? 100 : len), word);
 }
 

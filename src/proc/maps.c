@@ -118,8 +118,9 @@ static int maps_denied(pid_t pid, int code, struct fsc_err *err)
 	fsc_err_sys(err, code, "may not look at process %d%s", (int)pid,
 		    ptrace ? " although CAP_SYS_PTRACE is there" : " (CAP_SYS_PTRACE is missing)");
 	if (ptrace)
-		return fsc_err_hint(err, "a security module (SELinux, AppArmor) or a user "
-					 "namespace above ours keeps it from us");
+		return fsc_err_hint(
+		    err,
+		    "a security module (SELinux, AppArmor) or a parent user namespace prevents it");
 	if (!geteuid())
 		return fsc_err_hint(err, "root does not have it here: the container or service "
 					 "must be given it (--cap-add SYS_PTRACE)");

@@ -253,7 +253,7 @@ int fsc_process_files(pid_t pid, struct fsc_vec *ret, struct fsc_err *err)
 		rc = move_program_first(pid, ret, err);
 	if (!rc && !ret->n)
 		rc = fsc_err_set(err, ESRCH,
-				 "process %d has no program (a kernel thread, or it has ended)",
+				 "process %d has no program (a kernel thread, or it has exited)",
 				 (int)pid);
 	return rc;
 }

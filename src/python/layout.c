@@ -160,7 +160,7 @@ static const char *refusal(pid_t pid, const struct words *w, uint64_t runtime, u
 		return "cannot be read";
 	if (memcmp(&table[WORD_COOKIE], COOKIE, sizeof(*table)) ||
 	    table[WORD_VERSION] >> 16 != (3u << 8 | w->minor) || !is_plausible(w, table))
-		return "has no table of offsets that we know";
+		return "has no known table of offsets";
 	/* Its objects, and the code that its threads run, have other forms. */
 	return table[WORD_FREE_THREADED] ? "is free-threaded, which is not supported" : NULL;
 }
@@ -193,7 +193,7 @@ int fsc_python_layout(pid_t pid, unsigned minor, uint64_t runtime, struct fsc_py
 		*ret = fixed[i];
 		return 1;
 	}
-	fsc_err_set(err, ENOTSUP, "process %d runs Python 3.%u; known are 3.10 to 3.14", (int)pid,
-		    minor);
+	fsc_err_set(err, ENOTSUP, "process %d runs Python 3.%u; supported are 3.10 to 3.14",
+		    (int)pid, minor);
 	return 0;
 }

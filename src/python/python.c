@@ -158,7 +158,7 @@ static int find_pthread_tid(pid_t pid, struct fsc_python *py, uint64_t thread, s
 		thread = read_word(pid, thread + py->thread_next);
 	}
 	fsc_err_set(err, ENOTSUP,
-		    "the threads of process %d cannot be told apart: its C library is not known",
+		    "the threads of process %d cannot be distinguished: its C library is unknown",
 		    (int)pid);
 	return 0;
 }
@@ -187,8 +187,7 @@ static int fit(pid_t pid, struct fsc_python_layout *l, struct fsc_err *err)
 		return rc;
 	thread = interpreter ? read_word(pid, interpreter + py->interpreter_threads) : 0;
 	if (thread && read_word(pid, thread + l->thread_interpreter) != interpreter) {
-		fsc_err_set(err, ENOTSUP,
-			    "the Python 3.%u of process %d is not laid out as others are",
+		fsc_err_set(err, ENOTSUP, "the Python 3.%u of process %d has an unknown layout",
 			    py->minor, (int)pid);
 		return 0;
 	}

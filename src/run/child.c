@@ -120,7 +120,7 @@ int fsc_child_release(struct fsc_child *c, struct fsc_err *err)
 	if (!c->held)
 		return 0;
 	if (ptrace(PTRACE_DETACH, c->pid, NULL, NULL))
-		return fsc_err_sys(err, errno, "cannot let process %d go", c->pid);
+		return fsc_err_sys(err, errno, "cannot resume process %d", c->pid);
 	c->held = false;
 	return 0;
 }
@@ -158,9 +158,9 @@ void fsc_child_tell(const struct fsc_child *c)
 	if (!c->name)
 		return;
 	if (!c->exited)
-		fsc_log(FSC_LOG_NOTE, "process %d goes on without probes", c->pid);
+		fsc_log(FSC_LOG_NOTE, "process %d continues without probes", c->pid);
 	else if (WIFSIGNALED(c->status))
-		fsc_log(FSC_LOG_NOTE, "'%s' was ended by signal %d (%s)", c->name,
+		fsc_log(FSC_LOG_NOTE, "'%s' was killed by signal %d (%s)", c->name,
 			WTERMSIG(c->status), strsignal(WTERMSIG(c->status)));
 	else if (WEXITSTATUS(c->status))
 		fsc_log(FSC_LOG_NOTE, "'%s' exited with status %d", c->name,

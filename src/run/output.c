@@ -20,7 +20,7 @@
 	     FSC_OPT_SECONDS,                                                                      \
 	     offsetof(struct fsc_output_opts, interval),                                           \
 	     "SEC",                                                                                \
-	     "report each stretch of this time",                                                   \
+	     "report at this interval",                                                            \
 	     NULL},                                                                                \
 	    {'T',	   "timestamps",                                                           \
 	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps),                           \

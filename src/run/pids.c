@@ -64,10 +64,8 @@ int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err)
 
 	if (fd < 0 || !has_exited(fd))
 		return 0;
-	return fsc_err_set(err, ESRCH,
-			   "process %d has exited (a zombie: its parent has not asked for its exit "
-			   "status)",
-			   pid);
+	return fsc_err_set(
+	    err, ESRCH, "process %d has exited (a zombie: its parent has not waited for it)", pid);
 }
 
 int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err)

@@ -123,8 +123,7 @@ static void put_narrow(const struct fsc_sink *s, const struct fsc_comparison *c,
 	}
 	fsc_table_print(&t, s->width, b);
 	fsc_buf_printf(b,
-		       "changes in %%, the interval is the median's; = the same within %g%%, "
-		       "? undecided\n",
+		       "changes in %%, interval of the median; = same within %g%%, ? undecided\n",
 		       c->margin);
 }
 
@@ -192,7 +191,7 @@ static void put_advice(const struct fsc_comparison *c, const struct fsc_diff_row
 	fsc_buf_puts(b, "undecided: ");
 	put_name(r->binary, r->function, mixed_binaries(c), b);
 	if (d->why && !strcmp(d->why, "too short"))
-		fsc_buf_puts(b, ": calls too short to be compared\n");
+		fsc_buf_puts(b, ": calls too short to compare\n");
 	else if (d->why && c->unit != FSC_REPLICATE_BLOCK)
 		fsc_buf_printf(b, ": %s\n", d->why);
 	else if (d->why)
@@ -204,9 +203,9 @@ static void put_advice(const struct fsc_comparison *c, const struct fsc_diff_row
 		fsc_buf_printf(b, ": about %zu more %s%s%s\n", d->more,
 			       c->unit == FSC_REPLICATE_PAIR ? "pair" : "run",
 			       d->more == 1 ? "" : "s",
-			       c->unit == FSC_REPLICATE_PAIR ? "" : " a side");
+			       c->unit == FSC_REPLICATE_PAIR ? "" : " per side");
 	else
-		fsc_buf_puts(b, ": too near to the margin, or too unsteady, to be decided\n");
+		fsc_buf_puts(b, ": too close to the margin, or too noisy, to decide\n");
 }
 
 static void put_undecided(const struct fsc_comparison *c, struct fsc_buf *b)
@@ -255,7 +254,7 @@ static void put_check(const struct fsc_self_check *k, struct fsc_buf *b)
 	if (k->unfit)
 		fsc_buf_puts(b, ": A differs from itself, this machine is unfit\n");
 	else
-		fsc_buf_printf(b, ": less than about %.*f%% cannot be told here\n",
+		fsc_buf_printf(b, ": changes below about %.*f%% cannot be detected here\n",
 			       digits(k->resolution), k->resolution);
 }
 
@@ -296,7 +295,7 @@ static void put_floor(const struct fsc_comparison *c, struct fsc_buf *b)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		if (!FSC_AT(struct fsc_diff_row, &c->rows, i)->at_floor)
 			continue;
-		fsc_buf_puts(b, "* at the noise floor: shorter than the probes themselves take\n");
+		fsc_buf_puts(b, "* at the noise floor: shorter than the probes themselves\n");
 		return;
 	}
 }

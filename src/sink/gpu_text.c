@@ -244,7 +244,8 @@ static void put_copies(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 		put_bandwidth(c, &t);
 	}
 	if (r->n_copies)
-		put_table(s, waits ? "copies (waited: in calls that should not)" : "copies", &t, b);
+		put_table(s, waits ? "copies (WAITED: asynchronous copies that blocked)" : "copies",
+			  &t, b);
 	put_memsets(r, b);
 }
 
@@ -369,24 +370,21 @@ static void put_head(const struct fsc_gpu_report *r, struct fsc_buf *b)
 	fsc_buf_puts(b, any ? ")\n" : "\n");
 	if (r->lost)
 		fsc_buf_printf(
-		    b,
-		    "%llu calls were lost, for lack of room on their way: all sums are too "
-		    "low\n",
+		    b, "%llu calls were lost because a buffer was full: all totals are too low\n",
 		    (unsigned long long)r->lost);
 	if (r->pending_copies)
-		fsc_buf_printf(b, "%llu cop%s asked for and not waited for yet, in no sum so far\n",
+		fsc_buf_printf(b, "%llu cop%s pending, not in any total yet\n",
 			       (unsigned long long)r->pending_copies,
 			       r->pending_copies == 1 ? "y is" : "ies are");
 	if (r->verdicts_full)
-		fsc_buf_printf(
-		    b,
-		    "%llu verdicts on processes found no room in the kernel: calls that do "
-		    "not count are dropped here, and cost more (verdicts_full)\n",
-		    (unsigned long long)r->verdicts_full);
+		fsc_buf_printf(b,
+			       "%llu processes found no room in the kernel's filter: their calls "
+			       "are filtered later, which costs more (verdicts_full)\n",
+			       (unsigned long long)r->verdicts_full);
 	if (r->python_full)
 		fsc_buf_printf(b,
-			       "%llu notes of interpreters found no room in the kernel: stacks are "
-			       "without lines of Python (python_full)\n",
+			       "%llu Python interpreters found no room in the kernel: their stacks "
+			       "have no Python lines (python_full)\n",
 			       (unsigned long long)r->python_full);
 }
 

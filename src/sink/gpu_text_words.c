@@ -317,10 +317,10 @@ void fsc_gpu_text_ooms(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 		put_holders(s, o, &line, b);
 		put_last(s, o, &line, b);
 		if (o->retried)
-			put_sentence(s, "    ",
-				     "it then gave memory back and got the same size: slow, but "
-				     "no failure",
-				     b);
+			put_sentence(
+			    s, "    ",
+			    "it then freed memory and got the same size: slow, but not a failure",
+			    b);
 	}
 	fsc_buf_release(&line);
 }

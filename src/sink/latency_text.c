@@ -246,8 +246,8 @@ static void put_marks(const struct fsc_latencies *l, struct fsc_buf *b)
 		fsc_buf_puts(b, " that the probes themselves take\n");
 	}
 	if (probes)
-		fsc_buf_puts(b, "! mostly probes: more was taken out for them than is left, "
-				"so it is uncertain; see --raw\n");
+		fsc_buf_puts(b, "! mostly probes: more was subtracted for them than is left, so it "
+				"is uncertain; see --raw\n");
 }
 
 static void put_bins(const struct fsc_sink *s, const struct fsc_vec *bins, struct fsc_buf *b)

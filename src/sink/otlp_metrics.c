@@ -211,14 +211,15 @@ static void put_books(struct fsc_otlp *o, const struct fsc_summary *books)
 	    {{"funcscope.calls.seen", "{call}", "Calls that probes saw."}, books->seen},
 	    {{"funcscope.calls.kept", "{call}", "Calls that were measured."}, books->kept},
 	    {{"funcscope.returns.unmatched", "{return}",
-	      "Returns of calls that began before the probes were there."},
+	      "Returns of calls that began before the probes were attached."},
 	     books->unmatched},
 	    {{"funcscope.hits.missed", "{hit}", "Probe hits that the kernel did not deliver."},
 	     books->missed},
 	    {{"funcscope.records.lost", "{record}",
 	      "Records of single calls for which there was no room."},
 	     books->returns_lost},
-	    {{"funcscope.stacks.lost", "{stack}", "Stacks of single calls that could not be had."},
+	    {{"funcscope.stacks.lost", "{stack}",
+	      "Stacks of single calls that could not be taken."},
 	     books->stacks_lost},
 	};
 

@@ -56,7 +56,7 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 	    [FSC_DATA_COUNTS] = "counts",     [FSC_DATA_LATENCIES] = "durations",
 	    [FSC_DATA_STACKS] = "stacks",     [FSC_DATA_CALLS] = "single calls",
 	    [FSC_DATA_DIFFS] = "comparisons", [FSC_DATA_REPORTS] = "reports",
-	    [FSC_DATA_GPU] = "what GPUs do",
+	    [FSC_DATA_GPU] = "GPU data",
 	};
 	bool picture = s->ops->single && s->intervals;
 	struct fsc_buf others = {0};
@@ -66,8 +66,8 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 	for (size_t i = 0; fsc_sinks[i]; i++)
 		if (takes(fsc_sinks[i], data) && !(picture && fsc_sinks[i]->single))
 			fsc_buf_printf(&others, "%s%s", others.n ? ", " : "", fsc_sinks[i]->name);
-	fsc_err_usage(err, "-f %s has no place for %s", s->ops->name,
-		      picture ? "intervals: it is one document" : names[data]);
+	fsc_err_usage(err, "-f %s cannot show %s", s->ops->name,
+		      picture ? "intervals, because it is a single document" : names[data]);
 	fsc_err_hint(err, "use one of: %s", fsc_buf_str(&others));
 	fsc_buf_release(&others);
 	return -EINVAL;
@@ -233,12 +233,11 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 			continue;
 		fsc_buf_puts(b, "demoted: ");
 		fsc_fmt_term(b, sum->funcs[i].name);
-		fsc_buf_printf(
-		    b,
-		    " was watched in %u window%s, %.2f%% of the CPU time; its figures are "
-		    "theirs, its calls in all estimated: %s %.3g\n",
-		    s->windows, s->windows == 1 ? "" : "s", s->armed_percent,
-		    s->at_least ? "more than" : "about", s->calls);
+		fsc_buf_printf(b,
+			       " was sampled in %u window%s, %.2f%% of the CPU time; its figures "
+			       "are from these, its estimated calls in all: %s %.3g\n",
+			       s->windows, s->windows == 1 ? "" : "s", s->armed_percent,
+			       s->at_least ? "more than" : "about", s->calls);
 	}
 }
 
@@ -309,7 +308,7 @@ static void add_scopes(const struct fsc_summary *sum, struct fsc_buf *b)
 	const struct fsc_scope_books *p = &sum->scopes;
 
 	add_event(b, "exits without entry", sum->unmatched);
-	add_event(b, "entered and not left", p->left_open);
+	add_event(b, "entered but not left", p->left_open);
 	if (p->open_name) {
 		fsc_buf_puts(b, " (");
 		fsc_fmt_term(b, p->open_name);
@@ -355,7 +354,7 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_buf_printf(b, "; records of returns lost %llu",
 			       (unsigned long long)sum->returns_lost);
 	if (sum->unwatched)
-		fsc_buf_printf(b, "; threads not watched for rests %llu",
+		fsc_buf_printf(b, "; threads without off-CPU time %llu",
 			       (unsigned long long)sum->unwatched);
 	if (sum->stacks_lost)
 		fsc_buf_printf(b, "; stacks lost %llu", (unsigned long long)sum->stacks_lost);
@@ -375,8 +374,8 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 	if (sum->shifted)
 		fsc_buf_printf(b,
-			       "%zu moved behind a 5-byte nop: a probe on it can kill forked "
-			       "children (--fast-uprobes: on it, cheaper)\n",
+			       "%zu moved past a 5-byte nop: a probe on it can kill forked "
+			       "children (--fast-uprobes keeps it there, which is cheaper)\n",
 			       sum->shifted);
 	add_refused(sum->refused, sum->n_refused, "refused", b);
 	if (sum->n_partly)

@@ -283,7 +283,7 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 	int rc;
 
 	if (rec->row >= n)
-		return fsc_err_set(err, EBADMSG, "a record of the kernel is of no function");
+		return fsc_err_set(err, EBADMSG, "a record from the kernel belongs to no function");
 	/* The return of a call that was shown at its entry has no values of its own. */
 	if (s->opts.formats && (s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN))
 		format = &s->opts.formats[rec->row];

@@ -206,7 +206,7 @@ int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)
 	ret->pid = inner_pid(pid);
 	if (rc != -EACCES && rc != -EPERM)
 		return fsc_err_set(err, ENOENT,
-				   "process %d has no instrumentation memory: it carries no "
+				   "process %d has no instrumentation memory: it does not use "
 				   "lib/funcscope, or has not called funcscope_caller_initialize()",
 				   (int)pid);
 	rc = ask_socket(pid, st.st_uid, ret);
@@ -214,13 +214,13 @@ int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)
 		return 0;
 	fsc_chunks_release(ret);
 	if (rc == -ETIMEDOUT)
-		return fsc_err_set(
-		    err, EACCES,
-		    "process %d does not answer: it must call "
-		    "funcscope_server_poll_and_send_fd() now and then; or try as root",
-		    (int)pid);
+		return fsc_err_set(err, EACCES,
+				   "process %d does not answer: it must call "
+				   "funcscope_server_poll_and_send_fd() regularly; or try as root",
+				   (int)pid);
 	return fsc_err_set(err, EACCES,
-			   "process %d is not ours to read; try as its user or as root", (int)pid);
+			   "process %d may not be read by this user; try as its user or as root",
+			   (int)pid);
 }
 
 int fsc_chunks_open(const char *path, struct fsc_chunks *ret, struct fsc_err *err)

@@ -18,7 +18,7 @@ static int add_refusal(struct fsc_live *l, const char *function, const char *why
 
 static const char *refusal_text(int code)
 {
-	return code == EMFILE ? "no descriptor is left for it (ulimit -n)" : fsc_err_text(code);
+	return code == EMFILE ? "out of file descriptors (ulimit -n)" : fsc_err_text(code);
 }
 
 /* Per row: the places that took, and whether a refusal of it is listed. */

@@ -21,8 +21,7 @@ void fsc_namer_free(struct fsc_namer *n)
 	if (!n)
 		return;
 	if (n->mmaps && fsc_mmaps_lost(n->mmaps))
-		fsc_log(FSC_LOG_WARN,
-			"%llu records of what processes map were lost: frames may be without names",
+		fsc_log(FSC_LOG_WARN, "%llu mapping events were lost: frames may have no names",
 			(unsigned long long)fsc_mmaps_lost(n->mmaps));
 	fsc_symbolizer_free(n->symbolizer);
 	fsc_spaces_free(n->spaces);
@@ -60,7 +59,8 @@ int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct
 	if (rc)
 		return rc;
 	if (!o->told && fsc_mmaps_open(&n->mmaps, &why))
-		fsc_log(FSC_LOG_DEBUG, "%s; processes that end soon stay without names", why.msg);
+		fsc_log(FSC_LOG_DEBUG, "%s; frames of short-lived processes have no names",
+			why.msg);
 	for (size_t i = 0; !rc && i < o->n_pids; i++)
 		rc = look_at(n, o->pids[i], err);
 	if (!rc)

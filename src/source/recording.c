@@ -42,7 +42,7 @@ static int get_text(const struct reader *r, const json_t *row, const char *key, 
 		    struct fsc_err *err)
 {
 	*ret = json_string_value(json_object_get(row, key));
-	return *ret ? 0 : bad(r, err, "is missing or no text", key);
+	return *ret ? 0 : bad(r, err, "is missing or not a string", key);
 }
 
 static int get_ns(const struct reader *r, const json_t *row, const char *key, double *ret,
@@ -52,7 +52,7 @@ static int get_ns(const struct reader *r, const json_t *row, const char *key, do
 
 	*ret = json_number_value(v);
 	if (!json_is_number(v) || !(*ret >= 0 && *ret <= MOST_NS))
-		return bad(r, err, "is missing or no duration", key);
+		return bad(r, err, "is missing or not a duration", key);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static int get_time(const struct reader *r, const json_t *row, uint64_t *ret, st
 
 	*ret = (uint64_t)json_integer_value(v);
 	if (v && (!json_is_integer(v) || json_integer_value(v) < 0))
-		return bad(r, err, "is no point in time", "time_ns");
+		return bad(r, err, "is not a point in time", "time_ns");
 	return 0;
 }
 
@@ -72,7 +72,7 @@ static int get_calls(const struct reader *r, const json_t *v, const char *key, j
 {
 	*ret = json_integer_value(v);
 	if (!json_is_integer(v) || *ret < 0 || *ret > MOST_CALLS)
-		return bad(r, err, "is missing or no number of calls", key);
+		return bad(r, err, "is missing or not a number of calls", key);
 	return 0;
 }
 
@@ -84,7 +84,7 @@ static int get_bins(const struct reader *r, const json_t *row, struct fsc_block 
 	size_t i;
 
 	if (!json_is_array(list))
-		return bad(r, err, "is missing or no list", "buckets");
+		return bad(r, err, "is missing or not a list", "buckets");
 	json_array_foreach(list, i, item)
 	{
 		double low = json_number_value(json_array_get(item, 0));
@@ -94,7 +94,7 @@ static int get_bins(const struct reader *r, const json_t *row, struct fsc_block 
 		if (json_array_size(item) != 3 || !json_is_number(json_array_get(item, 0)) ||
 		    !json_is_number(json_array_get(item, 1)) || !(low >= 0) || !(high > low) ||
 		    !(high <= MOST_NS) || low <= before)
-			return bad(r, err, "holds something else than [LOW,HIGH,CALLS] in order",
+			return bad(r, err, "holds something other than [LOW,HIGH,CALLS] in order",
 				   "buckets");
 		if (get_calls(r, json_array_get(item, 2), "buckets", &n, err))
 			return -EINVAL;
@@ -175,10 +175,10 @@ static int take_line(struct reader *r, struct fsc_err *err)
 					 "writes");
 	}
 	if (!type)
-		return bad(r, err, "is missing or no text", "type");
+		return bad(r, err, "is missing or not a string", "type");
 	if (r->summary)
 		return fsc_err_set(err, EINVAL,
-				   "%s:%zu: goes on after its summary; a file is one recording",
+				   "%s:%zu: continues after its summary; a file is one recording",
 				   r->path, r->number);
 	r->summary = !strcmp(type, "summary");
 	return strcmp(type, "latency") ? 0 : add_row(r, row, err);
@@ -245,7 +245,8 @@ static int open_file(const char *path, FILE **ret, struct fsc_err *err)
 	if (fd < 0 || fstat(fd, &st))
 		return fsc_err_sys(err, errno, "cannot open the recording '%s'", path);
 	if (!S_ISREG(st.st_mode))
-		return fsc_err_set(err, EINVAL, "'%s' is no file, so it is no recording", path);
+		return fsc_err_set(err, EINVAL, "'%s' is not a file, so it is not a recording",
+				   path);
 	*ret = fdopen(fd, "r");
 	if (!*ret)
 		return fsc_err_nomem(err);

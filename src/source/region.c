@@ -108,7 +108,7 @@ static int reread(const struct fsc_region *r, struct chunk *c, struct fsc_err *e
 		if (n < 0)
 			return fsc_err_sys(err, errno, "cannot read the memory of %s", r->name);
 		if (!n)
-			return bad(r, "its file has become shorter", err);
+			return bad(r, "its file has been truncated", err);
 		done += (uint64_t)n;
 	}
 	return 0;
@@ -124,7 +124,7 @@ static int add_chunk(struct fsc_region *r, int fd, struct fsc_err *err)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(r->head) ||
 	    c->start + (uint64_t)st.st_size > MOST_BYTES) {
 		close(fd);
-		return bad(r, "a part of it is no file, or of no possible size", err);
+		return bad(r, "a part of it is not a file, or has an impossible size", err);
 	}
 	c->size = (uint64_t)st.st_size;
 	if (is_sealed(fd)) {
@@ -174,7 +174,7 @@ static int check_header(const struct fsc_region *r, struct fsc_err *err)
 				   r->name);
 	if (h->layout != FUNCSCOPE_LAYOUT)
 		return fsc_err_set(err, EBADMSG,
-				   "%s carries another version of lib/funcscope: its layout is %u, "
+				   "%s uses another version of lib/funcscope: its layout is %u, "
 				   "this program reads %u; take both from one release",
 				   r->name, h->layout, FUNCSCOPE_LAYOUT);
 	if (!h->chunks || h->chunks > FUNCSCOPE_CHUNKS)

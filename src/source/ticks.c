@@ -161,10 +161,10 @@ void fsc_ticks_check(struct fsc_tick_clock *c, uint64_t ticks, uint64_t raw_ns)
 
 	read_both(&now_ticks, &now_ns);
 	if (now_ticks <= ticks || now_ns <= raw_ns) {
-		lower(c, 'D', "the process began at a time that has not come yet");
+		lower(c, 'D', "the process started at a time in the future");
 		return;
 	}
 	rate = (double)(now_ns - raw_ns) / (double)(now_ticks - ticks);
 	if (now_ns - raw_ns > CALIBRATE_NS && fabs(rate / c->ns - 1) > 0.001)
-		lower(c, 'D', "its rate has changed since the process began");
+		lower(c, 'D', "its rate has changed since the process started");
 }

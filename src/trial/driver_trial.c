@@ -81,12 +81,12 @@ static const struct {
 } reasons[] = {
     {2, "no memory left on the device"},
     {34, "this is the toolkit's stub, not a driver"},
-    {46, "the device is not to be had now"},
+    {46, "the device is not available now"},
     {100, "no CUDA device"},
     {221, "the driver's compiler library was not found"},
-    {222, "the driver no longer takes PTX 7.0"},
-    {803, "the library is of another version than the kernel's driver"},
-    {804, "this device does not do with a library newer than its driver"},
+    {222, "the driver no longer accepts PTX 7.0"},
+    {803, "the library and the kernel's driver have different versions"},
+    {804, "this device does not work with a library newer than its driver"},
 };
 
 static void too_late(int sig)
@@ -135,7 +135,8 @@ static bool load(struct driver *d, const char *path)
 		void *fn = dlsym(lib, entries[i].name);
 
 		if (!fn && !entries[i].optional) {
-			printf("error %s is missing: this is no driver library\n", entries[i].name);
+			printf("error %s is missing: this is not a driver library\n",
+			       entries[i].name);
 			return false;
 		}
 		memcpy((char *)d + entries[i].at, &fn, sizeof(fn)); /* any pointer to a function */
@@ -176,7 +177,7 @@ static bool can_read_own(void)
 
 	if (read_own((uintptr_t)ptx, text, sizeof(text)) && !memcmp(text, ptx, sizeof(text)))
 		return true;
-	puts("error this machine lets no process read its own memory");
+	puts("error processes cannot read their own memory on this machine");
 	return false;
 }
 

@@ -142,7 +142,7 @@ static int talk(int fd, struct output *o, const struct fsc_patience *p, struct f
 
 		if (events == -ETIMEDOUT)
 			return fsc_err_set(err, ETIMEDOUT, "no answer in time%s",
-					   more ? ", nor was all of the message read" : "");
+					   more ? ", and not all of the message was read" : "");
 		if (events < 0)
 			return fsc_err_sys(err, -events, "cannot wait for the answer");
 		if (events & POLLOUT)

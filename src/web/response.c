@@ -71,7 +71,7 @@ static int read_status(struct fsc_response *a, struct fsc_err *err)
 		return garbage(err, "it has no status line");
 	snprintf(digits, sizeof(digits), "%s", s + 9);
 	if (!number(digits, 10, &status) || status < 100 || status > 599)
-		return garbage(err, "its status is no number from 100 to 599");
+		return garbage(err, "its status is not a number from 100 to 599");
 	a->status = (unsigned)status;
 	a->state = HEADERS;
 	return 0;
@@ -82,7 +82,7 @@ static int read_length(struct fsc_response *a, const char *value, struct fsc_err
 	uint64_t n;
 
 	if (!number(value, 10, &n) || (a->has_length && n != a->left))
-		return garbage(err, "its Content-Length is no length");
+		return garbage(err, "its Content-Length is not a length");
 	a->has_length = true;
 	a->left = n;
 	return 0;
@@ -187,7 +187,7 @@ static ssize_t feed_line(struct fsc_response *a, const char *bytes, size_t n, st
 	if (a->state != CHUNK_SIZE && a->state != CHUNK_END)
 		a->n_headers += some;
 	if (a->n_line + some > sizeof(a->line) || a->n_headers > FSC_RESPONSE_HEADERS)
-		return fsc_err_set(err, EMSGSIZE, "the answer's headers do not end");
+		return fsc_err_set(err, EMSGSIZE, "the answer's headers are not terminated");
 	memcpy(a->line + a->n_line, bytes, some);
 	a->n_line += some;
 	if (!end)

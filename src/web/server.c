@@ -231,8 +231,9 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 		return MHD_YES;
 	}
 	if (!host_allowed(s, header(c, MHD_HTTP_HEADER_HOST)))
-		return refuse(c, MHD_HTTP_FORBIDDEN,
-			      "this name is not one of a server that is for this machine alone\n");
+		return refuse(
+		    c, MHD_HTTP_FORBIDDEN,
+		    "this server is for this machine only, and answers only to its local names\n");
 	return answer(s, c, path);
 }
 

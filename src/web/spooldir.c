@@ -97,8 +97,8 @@ int fsc_spooldir_open(const char *path, const char *name, struct fsc_spooldir *r
 	if (ret->fd < 0) {
 		rc = errno;
 		fsc_err_sys(err, rc, "cannot open spool directory '%s'", path);
-		return fsc_err_hint(err, "it must exist and be no link: install -d -m 700 %s",
-				    path);
+		return fsc_err_hint(
+		    err, "it must exist and must not be a link: install -d -m 700 %s", path);
 	}
 	rc = check_directory(ret, err);
 	return rc ? rc : lock_directory(ret, err);

@@ -90,7 +90,7 @@ int fsc_tls_possible(struct fsc_err *err)
 	if (!why_not[0])
 		return 0;
 	fsc_err_set(err, ENOTSUP, "https:// needs libcurl.so.4, which %s", why_not);
-	return fsc_err_hint(err, "use http://, or a collector on this machine that sends on");
+	return fsc_err_hint(err, "use http://, or a collector on this machine that forwards");
 }
 
 /* One transfer: what its callbacks see. */

@@ -23,7 +23,7 @@ static const char *objection(const char *text)
 	if (strpbrk(text, "?#"))
 		return "it has a query or a fragment";
 	if (strchr(text, '@'))
-		return "a user and a password belong into a header";
+		return "a user and a password belong in a header";
 	return NULL;
 }
 

@@ -150,7 +150,7 @@ scopes_close() {
 	(export FUNCSCOPE_DIRECTORY=$PWD/files && printf 'go 321\nopen\ncrash\n' | "$FIXTURES/scoped" >/dev/null 2>&1) || true
 	fs_attach files/funcscope.*.0
 	assert_calls numbered 321
-	assert_eq "entered and not left" 1 "$(summary left_open)"
+	assert_eq "entered but not left" 1 "$(summary left_open)"
 	assert_eq "where it was" 1 "$(summary open)"
 	fs_attach ./files
 	assert_calls numbered 321
@@ -243,7 +243,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 @test "another user gets nothing" {
 	start_scoped
 	as_nobody attach --once "$RUNNER"
-	check_error 1 'not ours to read|does not answer' "attach as nobody"
+	check_error 1 'may not be read|does not answer' "attach as nobody"
 }
 
 @test "more names than there is room: the calls are counted as lost" {
@@ -278,13 +278,13 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 @test "mistakes are one sentence" {
 	fs_error 2 'no process given' attach
 	fs_error 1 'there is no process 4194305' attach 4194305
-	fs_error 1 'no process named .nosuchprogram. carries' attach nosuchprogram
+	fs_error 1 'no process named .nosuchprogram. uses' attach nosuchprogram
 	fs_error 1 'process 1 has no instrumentation memory|not ours' attach 1
 	fs_error 1 'cannot open' attach ./nowhere/funcscope.1.0
 	fs_error 2 'not the first file' attach ./nowhere/file
-	fs_error 2 'excludes' attach --once -i 1 1
+	fs_error 2 'cannot be combined' attach --once -i 1 1
 	fs_error 2 'comm, pid and tid' attach --by cpu 1
-	fs_error 2 'no process number' attach 99999999999
+	fs_error 2 'not a process ID' attach 99999999999
 	fs_error 1 'left no instrumentation memory' attach -- true
 	head -c 5000 /dev/urandom >funcscope.1.0
 	fs_error 1 'no instrumentation memory of funcscope' attach ./funcscope.1.0

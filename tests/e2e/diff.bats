@@ -59,7 +59,7 @@ two_files() {
 	jq -e -s 'map(.stat) == ["p50", "p99", "mean", null]' out
 	jq -e -s '.[-1] | .type == "summary" and .functions == 1 and .only_before == [] and .only_after == [] and .verdicts.slower == 1 and
 		.confidence_percent == 95 and .margin_percent == 1' out
-	assert_match "note" "$(<err)" 'one run a side'
+	assert_match "note" "$(<err)" 'one run per side'
 	fs_ok diff -f json b.json a.json
 	assert_eq p50 faster "$(verdict p50)"
 	fs_ok diff -f json a.json c.json
@@ -124,7 +124,7 @@ two_files() {
 @test "--before with a file that the directory has, too: not two runs" {
 	side before 100000 2
 	side after 110000 2
-	fs_error 2 "'before/run1.json' is there twice" diff --before before/run1.json before after
+	fs_error 2 "'before/run1.json' is given twice" diff --before before/run1.json before after
 }
 
 @test "too few runs: how many more" {
@@ -134,7 +134,7 @@ two_files() {
 	assert_eq p50 undecided "$(verdict p50)"
 	assert_eq more 2 "$(values more stat=p50)"
 	fs_ok diff before after
-	assert_match advice "$(<out)" 'undecided: work: about 2 more runs a side'
+	assert_match advice "$(<out)" 'undecided: work: about 2 more runs per side'
 }
 
 @test "too few blocks: what to record" {
@@ -193,7 +193,7 @@ two_files() {
 	printf '{"type":"latency","kind":"upr' >>cut.json
 	fs_ok diff -f json a.json cut.json
 	assert_eq p50 slower "$(verdict p50)"
-	assert_match warning "$(<err)" "warning: 'cut.json' was cut off"
+	assert_match warning "$(<err)" "warning: 'cut.json' is truncated"
 	assert_eq "lines on stderr" 2 "$(wc -l <err)"
 }
 
@@ -247,12 +247,12 @@ two_files() {
 	fs_error 2 'two sides' diff --before a.json
 	fs_error 2 'twice' diff --run true
 	fs_error 2 'twice' diff --run true --run true --run true
-	fs_error 2 'exclude' diff --run true --run true a.json b.json
+	fs_error 2 'cannot be combined' diff --run true --run true a.json b.json
 	fs_error 2 '--margin takes a percentage' diff --margin x a.json b.json
 	fs_error 2 '--confidence takes a percentage' diff --confidence 0.95 a.json b.json
 	fs_error 2 '--fail-if-slower takes a percentage' diff --fail-if-slower -1 a.json b.json
 	fs_error 2 '--pairs takes 1' diff --pairs 0 --run true --run true
-	fs_error 2 'has no place for comparisons' diff -f folded a.json b.json
+	fs_error 2 'cannot show comparisons' diff -f folded a.json b.json
 	fs_error 2 "by --run, not after '--'" diff a.json b.json -- true
 }
 
@@ -262,7 +262,7 @@ two_files() {
 	: >empty
 	fs_error 1 "'empty' holds no durations" diff empty a.json
 	mkfifo fifo
-	fs_error 1 "'fifo' is no file" diff a.json fifo
+	fs_error 1 "'fifo' is not a file" diff a.json fifo
 	head -c 3000 /dev/urandom | tr -d '\n' >noise
 	echo >>noise
 	fs_error 1 'noise:1: not JSON' diff a.json noise

@@ -40,13 +40,13 @@ teardown() { e2e_teardown; }
 	fs_error 2 "no probe" list
 }
 
-@test "usage: options that exclude each other" {
-	fs_error 2 "exclude" count -p $$ c:malloc -- true
-	fs_error 2 "exclude" count -t $$ c:malloc -- true
-	fs_error 2 "exclude" count -t $$ -p $$ c:malloc
-	fs_error 2 "exclude" count --follow --no-follow c:malloc -- true
+@test "usage: options that cannot be combined" {
+	fs_error 2 "cannot be combined" count -p $$ c:malloc -- true
+	fs_error 2 "cannot be combined" count -t $$ c:malloc -- true
+	fs_error 2 "cannot be combined" count -t $$ -p $$ c:malloc
+	fs_error 2 "cannot be combined" count --follow --no-follow c:malloc -- true
 	fs_error 2 "--follow" count --follow c:malloc -d 0.1
-	fs_error 2 "no command" list c:malloc -- true
+	fs_error 2 "does not run a command" list c:malloc -- true
 }
 
 @test "usage: a bad expression" {
@@ -133,10 +133,10 @@ teardown() { e2e_teardown; }
 	wait "$dead"
 	fs_error 1 "no process or thread $dead" count -p "$dead" c:malloc -d 0.1
 	fs_error 1 "no process or thread $dead" count -t "$dead" c:malloc -d 0.1
-	fs_error 2 "init.*not the number of a process" count -p init c:malloc -d 0.1
-	fs_error 2 "not the number of a process" count -p 0 c:malloc -d 0.1
-	fs_error 2 "not the number of a process" count -p -5 c:malloc -d 0.1
-	fs_error 2 "not the number of a process" count -p 1, c:malloc -d 0.1
+	fs_error 2 "init.*not a process" count -p init c:malloc -d 0.1
+	fs_error 2 "not a process" count -p 0 c:malloc -d 0.1
+	fs_error 2 "not a process" count -p -5 c:malloc -d 0.1
+	fs_error 2 "not a process" count -p 1, c:malloc -d 0.1
 }
 
 @test "a process that has no such library" {
@@ -198,8 +198,8 @@ teardown() { e2e_teardown; }
 }
 
 @test "a module that is not loaded: how what is built in is written" {
-	fs_error 1 "no module 'nosuchmod' is loaded.*written without: 'k:nosuchmod_\*'" count 'k:nosuchmod:*'
-	fs_error 1 "written without: 'k:vfs_read'" count k:nosuchmod:vfs_read
+	fs_error 1 "no loaded module 'nosuchmod'.*written without a module: 'k:nosuchmod_\*'" count 'k:nosuchmod:*'
+	fs_error 1 "written without a module: 'k:vfs_read'" count k:nosuchmod:vfs_read
 	fs_error 1 "no function of module vmlinux matches.*did you mean 'vfs_read'" count k:vmlinux:vfs_raed
 	refute_match hint "$(<err)" LIBRARY
 }
@@ -256,7 +256,7 @@ teardown() { e2e_teardown; }
 		fs_error 2 "text, json or csv, not 'folded'" "$command" -f folded "$FIXTURES/calls:work"
 	done
 	assert_match "formats of stack" "$("$FUNCSCOPE" stack -h)" 'text, json, csv, folded, flamegraph'
-	assert_match "-M" "$("$FUNCSCOPE" trace -h)" 'stop after so many calls'
+	assert_match "-M" "$("$FUNCSCOPE" trace -h)" 'stop after this many calls'
 }
 
 @test "what is no function, where entry and return are needed" {
@@ -295,7 +295,7 @@ few_files_rc() {
 		((attached > 5 && attached < 72)) || fail "$command: $attached attached"
 		assert_eq "$command: refused" $((300 - attached)) "$(summary refused)"
 		assert_eq "$command: kept" "$attached" "$(summary kept)"
-		assert_match "$command: reason" "$(last_line)" 'no descriptor is left for it \(ulimit -n\)'
+		assert_match "$command: reason" "$(last_line)" 'out of file descriptors \(ulimit -n\)'
 	done
 }
 
@@ -327,7 +327,7 @@ few_files_rc() {
 		assert_eq "$command: functions" "$(summary functions)" $((attached + $(summary refused)))
 		assert_eq "$command: each once" "$(summary refused)" \
 			"$(summary refused_functions | grep -o '"why":' | wc -l)"
-		assert_match "$command: reason" "$(last_line)" 'no descriptor is left for it \(ulimit -n\)'
+		assert_match "$command: reason" "$(last_line)" 'out of file descriptors \(ulimit -n\)'
 	done
 }
 

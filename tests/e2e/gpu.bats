@@ -235,7 +235,7 @@ MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfr
 	assert_eq "not tried again" false "$(out 'select(.type == "gpu_oom").retried')"
 	FAKECUDA_LIMIT=10000000 fs_ok gpu -- "$GPU/gpuoom"
 	assert_match text "$(<out)" $'\nout of memory\ngpuoom \\[[0-9]+\\] asked for 1.00 MB of device memory on GPU 0\n'
-	assert_match text "$(<out)" 'it then gave memory back and got the same size'
+	assert_match text "$(<out)" 'it then freed memory and got the same size'
 }
 
 # ---- copies ----
@@ -253,7 +253,7 @@ MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfr
 	assert_eq "asynchronous ones from pageable memory" '["cuMemcpy2DAsync_v2" "cuMemcpy3DAsync_v2" "cuMemcpyBatchAsync_v2" "cuMemcpyHtoDAsync_v2"]' \
 		"[$(out 'select(.type == "gpu_copy" and .async and .host == "pageable").api' | sort -u | paste -sd' ')]"
 	assert_eq "to and from pinned memory" 9 "$(events gpu_copy '.host == "pinned"')"
-	assert_match finding "$(grep gpu_finding out)" 'asynchronous copies from or to pageable memory'
+	assert_match finding "$(grep gpu_finding out)" 'asynchronous copies from or to pageable host memory'
 }
 
 @test "gpu: copies by CUDA 12's runtime, and by one that is linked in" {
@@ -422,7 +422,7 @@ real_runtime() {
 @test "gpu: a command that is killed" {
 	fs gpu -f json -- sh -c "\"$GPU/gpuapp13\" malloc=1; kill -KILL \$\$"
 	assert_eq "exit status" 0 "$status"
-	assert_match note "$(<err)" 'was ended by signal 9'
+	assert_match note "$(<err)" 'was killed by signal 9'
 	assert_eq "last line" summary "$(field type "$(last_line)")"
 }
 
@@ -684,16 +684,16 @@ python_script() {
 
 @test "gpu: bad input is answered with one sentence" {
 	fs_error 2 "unknown option '--nope'" gpu --nope
-	fs_error 2 "gpu takes no probes, and so not 'libcuda:cuInit'" gpu libcuda:cuInit
+	fs_error 2 "gpu takes no probes, but got 'libcuda:cuInit'" gpu libcuda:cuInit
 	fs_error 2 "leak-age takes a time.*'x'" gpu --leak-age x
-	fs_error 2 'no-stacks and --stacks exclude each other' gpu --no-stacks --stacks
-	fs_error 2 'no-stacks and --python exclude each other' gpu --no-stacks --python
+	fs_error 2 'no-stacks and --stacks cannot be combined' gpu --no-stacks --stacks
+	fs_error 2 'no-stacks and --python cannot be combined' gpu --no-stacks --python
 	fs_error 1 'no process or thread 999999999 is running' gpu -p 999999999
-	fs_error 2 '-f csv has no place for what GPUs do' gpu -f csv
+	fs_error 2 '-f csv cannot show GPU data' gpu -f csv
 	fs_error 2 '-i takes 0.1 seconds or more' gpu -i 0.01
 	fs_error 2 "--flames" gpu --flames nothing
-	fs_error 2 "--flames goes with -f folded" gpu --flames bytes
-	fs_error 2 "--sample goes with --stacks" gpu --sample 3
+	fs_error 2 "--flames needs -f folded" gpu --flames bytes
+	fs_error 2 "--sample needs --stacks" gpu --sample 3
 	fs_error 2 "'nowhere' is not a port" gpu --listen nowhere -- true
 	fs_error 1 "cannot run '/nonexistent'" gpu -- /nonexistent
 }

@@ -45,7 +45,7 @@ private_copies() {
 	need_fixture harm/sweep
 	need_check uprobe
 	fs_ok doctor
-	assert_match row "$(grep ' instructions ' out)" 'yes .* ([0-9]+) of ([0-9]+) that funcscope attaches to behave'
+	assert_match row "$(grep ' instructions ' out)" 'yes .* ([0-9]+) of ([0-9]+) that funcscope probes work'
 }
 
 @test "libm's functions under a pattern compute as before, those left out have a reason" {

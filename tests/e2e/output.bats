@@ -79,7 +79,7 @@ teardown() { e2e_teardown; }
 @test "-d ends the run, with a fraction of a second, and a report" {
 	fs_ok count -f json -d 0.2 "$FIXTURES/calls:work"
 	books_close
-	assert_match "at least so long" "$(summary duration_s)" '^(0\.[2-9]|[1-9])'
+	assert_match "at least this long" "$(summary duration_s)" '^(0\.[2-9]|[1-9])'
 	fs_ok count -d 0.1 "$FIXTURES/calls:work"
 	assert_match books "$(<out)" 'seen 0 = kept 0'
 }
@@ -87,7 +87,7 @@ teardown() { e2e_teardown; }
 @test "-d with a command: the command goes on" {
 	# the command ends by itself when the file appears
 	fs_ok count -f json -d 0.1 "$FIXTURES/calls:work" -- bash -c "until [[ -e $TMP/go ]]; do read -t 0.05 <> <(:) || true; done; touch $TMP/ended"
-	assert_match note "$(<err)" 'goes on'
+	assert_match note "$(<err)" 'continues'
 	[[ ! -e ended ]] || fail "the command had ended already"
 	touch go
 	eventually test -e ended

@@ -140,12 +140,12 @@ all_gone() {
 	kill -INT "$FS"
 	kill -TERM "$child" # as the terminal does, to both
 	join
-	assert_match "how it ended" "$(<err)" "'sleep' was ended by signal 15"
+	assert_match "how it ended" "$(<err)" "'sleep' was killed by signal 15"
 	refute_match "how it ended" "$(<err)" 'goes on'
 	arm_as count "$FIXTURES/calls:work" -- sleep 30
 	child=$(pgrep -P "$FS")
 	finish
-	assert_match "left alone" "$(<err)" "process $child goes on without probes"
+	assert_match "left alone" "$(<err)" "process $child continues without probes"
 	kill "$child"
 }
 

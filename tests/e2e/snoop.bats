@@ -212,7 +212,7 @@ counted_total() {
 	configure '"slow": "100us", "warnings": 2, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"},' "$(cuda_libraries)"
 	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=200:0:300
 	assert_eq "slow" 200 "$(values slow type=latency)"
-	assert_match "the rest" "$(<err)" 'more slow calls were not mentioned'
+	assert_match "the rest" "$(<err)" 'more slow calls were not logged'
 	assert_eq "said and not said" 200 "$(awk '/ took / { n++ } / more slow calls/ { for (i = 1; i <= NF; i++) if ($i == "more") n += $(i - 1) }
 		END { print n }' err)"
 	(($(grep -c ' took ' err) <= 20)) || fail "$(wc -l <err) lines"
@@ -274,7 +274,7 @@ told() {
 	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "max_overhead": "0.001%"'
 	snoop
 	ask spin
-	eventually grep -q 'warning: work is not watched any more: .*max_overhead is 0.001%' err
+	eventually grep -q 'warning: work is no longer watched: .*max_overhead is 0.001%' err
 	ask stop
 	n=$(counted work)
 	ask go 50
@@ -396,13 +396,13 @@ told() {
 	ctl stats --by-process --slow-calls
 	assert_match "by process" "$(grep '"type":"latency"' answer)" "\"pid\":$RUNNER,"
 	(($(grep -c '"slow":true' answer) <= 20)) || fail "slow calls: $(grep -c '"slow":true' answer)"
-	ctl_error "group 'custom' has a 'w' already" add custom w work
+	ctl_error "group 'custom' already has a 'w'" add custom w work
 	ctl_error "no function 'x' of group 'custom' is watched.*did you mean 'w'" remove custom x
 	ctl_error "no function 'w' of group 'mine'" remove mine w
 	ctl_error "slow takes a time.*not '5'" add custom y work --slow 5
-	ctl_error "'lits' is nothing to ask.*'list'" lits
+	ctl_error "'lits' is not a request.*'list'" lits
 	ctl_error 'GROUP NAME' add custom
-	ctl_error 'no more words' list all
+	ctl_error 'no arguments' list all
 	ctl remove custom w
 	assert_eq removed '{"type":"removed","function":"w"}' "$(<answer)"
 	ask go 50
@@ -419,7 +419,7 @@ told() {
 	ctl_error "cannot reach a monitor at '$TMP/sock'" status
 	touch sock
 	ctl_error "cannot reach a monitor" status
-	fs_error 2 'ctl runs no command' ctl status -- ls
+	fs_error 2 'ctl does not run a command' ctl status -- ls
 	fs_error 2 'ctl takes a request' ctl
 }
 
@@ -475,13 +475,13 @@ told() {
 	exec {tcp}<>"/dev/tcp/127.0.0.1/$port"
 	echo '{"request": "add", "name": "x", "symbol": "x"}' >&"$tcp"
 	read -r -t 10 line <&"$tcp"
-	assert_match add "$line" '"type":"error","message":"add is not done for whoever comes by the network'
+	assert_match add "$line" '"type":"error","message":"add is not allowed over the network'
 	echo '{"request": "reload"}' >&"$tcp"
 	read -r -t 10 line <&"$tcp"
 	assert_match reload "$line" '"type":"error"'
 	echo 'what' >&"$tcp"
 	read -r -t 10 line <&"$tcp"
-	assert_match "no JSON" "$line" '"type":"error","message":"no JSON'
+	assert_match "no JSON" "$line" '"type":"error","message":"not JSON'
 	echo '{"request": "subscribe", "types": ["slow"]}' >&"$tcp"
 	read -r -t 10 line <&"$tcp"
 	assert_eq subscribed '{"type":"subscribed"}' "$line"
@@ -590,7 +590,7 @@ told_lazy() {
 	ask go 7
 	configure '"custom_sim": {"work": "work"}'
 	eventually monitor_says failed_reloads 1
-	assert_match "said" "$(<err)" 'warning: [^ ]*snoop.json:2:1: .*custom_sim.*custom_sym.*; the configuration before it stays in force'
+	assert_match "said" "$(<err)" 'warning: [^ ]*snoop.json:2:1: .*custom_sim.*custom_sym.*; the previous configuration stays in force'
 	ask go 20
 	kill -HUP "$FS"
 	eventually monitor_says failed_reloads 2
@@ -622,7 +622,7 @@ told_lazy() {
 	receiver taken ok
 	configure "$base"', "prometheus": {"listen": ":'"$PORT"'"}'
 	eventually monitor_says failed_reloads 1
-	assert_match "said" "$(<err)" "warning: .*$PORT.*; the configuration before it stays in force"
+	assert_match "said" "$(<err)" "warning: .*$PORT.*; the previous configuration stays in force"
 	assert_eq "the page says so" 0 "$(on_page funcscope_config_ok)"
 	assert_eq "and counts on" 11 "$(on_page funcscope_call_duration_seconds_count)"
 	PAGE_PORT=$(free_port)
@@ -652,7 +652,7 @@ no_process() {
 	configure '"slow": "1s", "custom_sym": {"work": {"symbol": "work", "library": "'"$FIXTURES/runner"'"}, "more": {"symbol": "repeat",
 		"library": "'"$FIXTURES/runner"'"}}, "targets": {"pids": ['"$(no_process)"']}'
 	eventually monitor_says failed_reloads 1
-	assert_match "said" "$(<err)" 'warning: .*; the configuration before it stays in force'
+	assert_match "said" "$(<err)" 'warning: .*; the previous configuration stays in force'
 	assert_eq "said to be wrong" false "$(monitor config_ok)"
 	watched work || fail "not watched any more: $(<answer)"
 	assert_eq "the threshold of before" 1 "$(field slow_ns "$(grep '"function":"work"' answer)")"
@@ -738,7 +738,7 @@ no_process() {
 	start_runner
 	arm_as snoop --preset nccl -f json -p "$RUNNER"
 	kill -HUP "$FS"
-	eventually grep -q 'without a file' err
+	eventually grep -q 'without a configuration file' err
 	finish
 }
 
@@ -746,7 +746,7 @@ no_process() {
 
 check_is_right() {
 	assert_eq "exit status ($(<err))" 0 "$status"
-	assert_match "said" "$(<out)" 'is right: [0-9]+ functions?$'
+	assert_match "said" "$(<out)" 'is valid: [0-9]+ functions?$'
 }
 
 @test "--check: every example is right, and nothing is done" {
@@ -780,7 +780,7 @@ check_is_right() {
 	fs_error 1 "c.json:3:2: .*'?repot'?.*report" snoop -c c.json
 	fs_error 1 "c.json:3:2: .*'?repot'?.*report" snoop --check c.json
 	printf '{\n\t"slow": "1s",\n\t"slow": "2s"\n}\n' >c.json
-	fs_error 1 'c.json:3:2: .*slow.*second time' snoop -c c.json
+	fs_error 1 'c.json:3:2: .*slow.*given twice' snoop -c c.json
 	printf '{"slow": "5"}' >c.json
 	fs_error 1 'c.json:1:[0-9]+: ' snoop -c c.json
 	printf '{"slow": "5s"}' >c.json
@@ -788,14 +788,14 @@ check_is_right() {
 	: >c.json
 	fs_error 1 'c.json' snoop -c c.json
 	head -c 2000000 /dev/zero | tr '\0' ' ' >c.json
-	fs_error 1 'larger than 1048576 bytes' snoop -c c.json
+	fs_error 1 'larger than the limit of 1048576 bytes' snoop -c c.json
 	fs_error 2 -- '-c FILE' snoop
 	fs_error 2 -- '-c FILE' snoop work
 	fs_error 1 "preset.*'?cudda'?.*cuda" snoop --preset cudda
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}'
 	fs_error 2 'takes text or json, not .csv' snoop -c snoop.json -f csv
 	configure '"custom_sym": {"work": "work"}, "targets": {"command": ["ls"]}'
-	fs_error 2 'names a command already' snoop -c snoop.json -- ls
+	fs_error 2 'already names a command' snoop -c snoop.json -- ls
 	configure '"custom_sym": {"work": "work"}'
 	fs_error '1*' 'no-such-program.*No such file' snoop -c snoop.json -- "$TMP/no-such-program"
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}, "prometheus": {"listen": "192.0.2.1:9464"}'

@@ -45,7 +45,7 @@ teardown() { e2e_teardown; }
 	assert_match "-K -U" "$(rows type=call)" '"main"'
 	fs_ok time --slow 3ms -U "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
 	assert_match "text" "$(<out)" $'\n +main\n'
-	fs_error 2 'give --slow' time -K "$FIXTURES/timed:timed_call" -d 0.1
+	fs_error 2 'need --slow' time -K "$FIXTURES/timed:timed_call" -d 0.1
 }
 
 @test "--keep: the slowest ones" {

@@ -174,8 +174,8 @@ teardown() { e2e_teardown; }
 
 @test "what is no sentence of the language is a usage error that says where" {
 	fs_error 2 "." trace "$FIXTURES/strings:say (arg2 >" -d 0.1
-	fs_error 2 "arguments are not known any more" trace "r:$FIXTURES/strings:say (arg2 == 1)" -d 0.1
-	fs_error 2 "arguments are not known any more" trace "r:$FIXTURES/strings:say \"%d\", arg2" -d 0.1
+	fs_error 2 "arguments are no longer known" trace "r:$FIXTURES/strings:say (arg2 == 1)" -d 0.1
+	fs_error 2 "arguments are no longer known" trace "r:$FIXTURES/strings:say \"%d\", arg2" -d 0.1
 	fs_error 2 "." trace "$FIXTURES/strings:say \"%d\"" -d 0.1
 	fs_error 2 "." trace "$FIXTURES/strings:say \"x\", arg1" -d 0.1
 	fs_error 2 "." trace "$FIXTURES/strings:say \"%d\", arg7" -d 0.1

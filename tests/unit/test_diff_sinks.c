@@ -127,7 +127,7 @@ static void text_fits_80_columns(void **state)
 	expect(text, "+5.3 ");
 	expect(text, "[+4.2, +6.5]");
 	expect(text, "\\x1b[31m");
-	expect(text, "undecided: unclear: about 4 more runs a side\n");
+	expect(text, "undecided: unclear: about 4 more runs per side\n");
 	expect(text, "only before: prog:gone\\x1b[1m\n");
 	expect(text, "only after: prog:fresh\n");
 	expect(text, "3 functions: 1 slower, 0 faster, 1 undecided, 1 same\n");
@@ -208,8 +208,8 @@ static void the_self_check_is_told(void **state)
 	c.check = (struct fsc_self_check){
 	    .done = true, .change = 0.3, .low = -0.8, .high = 1.1, .resolution = 0.9};
 	text = render(&fsc_sink_text, &c, false);
-	expect(text, "A against A: +0.30% [-0.80, +1.1]: less than about 0.90% cannot be "
-		     "told here\n");
+	expect(text, "A against A: +0.30% [-0.80, +1.1]: changes below about 0.90% cannot be "
+		     "detected here\n");
 	expect(text, "\n20 pairs of runs; 95%");
 	free(text);
 	c.check.unfit = true;

@@ -640,7 +640,7 @@ static void text_report(void **state)
 	    "        1000 B registered, 1 allocation, bad\\x1bname [2000000]: -\n"
 	    "    allocations before it, newest first\n"
 	    "        2.00 MB device: -\n"
-	    "    it then gave memory back and got the same size: slow, but no failure\n"
+	    "    it then freed memory and got the same size: slow, but not a failure\n"
 	    "\n"
 	    "findings\n"
 	    "- asynchronous copies from pageable memory wait: 300 of them took 1.2 s, at step\n"
@@ -664,11 +664,11 @@ static void what_found_no_room_is_said(void **state)
 	report(&w,
 	       &(struct fsc_gpu_report){.pending_copies = 1, .verdicts_full = 4, .python_full = 5});
 	end(&w, "0.0 s: 0 processes, 0 launches\n"
-		"1 copy is asked for and not waited for yet, in no sum so far\n"
-		"4 verdicts on processes found no room in the kernel: calls that do not count are "
-		"dropped here, and cost more (verdicts_full)\n"
-		"5 notes of interpreters found no room in the kernel: stacks are without lines of "
-		"Python (python_full)\n");
+		"1 copy is pending, not in any total yet\n"
+		"4 processes found no room in the kernel's filter: their calls are filtered later, "
+		"which costs more (verdicts_full)\n"
+		"5 Python interpreters found no room in the kernel: their stacks have no Python "
+		"lines (python_full)\n");
 }
 
 static void text_of_little(void **state)
@@ -709,7 +709,7 @@ static void text_of_little(void **state)
 		"at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add>(int)\n"
 		"1 more kernel (--top)\n"
 		"\n"
-		"copies (waited: in calls that should not)\n"
+		"copies (WAITED: asynchronous copies that blocked)\n"
 		"DIRECTION  HOST  HOW    COPIES  BYTES  WAITED  BANDWIDTH\n"
 		"D2D        -     async       2   10 B       1  9.54 MB/s\n"
 		"\n"
@@ -981,19 +981,20 @@ static void who_takes_it(void **state)
 
 	(void)state;
 	assert_int_equal(fsc_sink_takes(&s, FSC_DATA_GPU, &err), -EINVAL);
-	assert_string_equal(err.msg, "-f csv has no place for what GPUs do");
+	assert_string_equal(err.msg, "-f csv cannot show GPU data");
 	assert_string_equal(err.hint, "use one of: text, json, perfetto");
 	s.ops = &fsc_sink_perfetto;
 	for (size_t i = 0; i < N(not_perfetto); i++)
 		assert_int_equal(fsc_sink_takes(&s, not_perfetto[i], &err), -EINVAL);
 	assert_int_equal(fsc_sink_takes(&s, FSC_DATA_STACKS, &err), -EINVAL);
-	assert_string_equal(err.msg, "-f perfetto has no place for stacks");
+	assert_string_equal(err.msg, "-f perfetto cannot show stacks");
 	assert_string_equal(err.hint, "use one of: text, json, csv, folded, flamegraph");
 	assert_int_equal(fsc_sink_takes(&s, FSC_DATA_GPU, &err), 0);
 	assert_int_equal(fsc_sink_takes(&s, FSC_DATA_CALLS, &err), 0);
 	s.intervals = true;
 	assert_int_equal(fsc_sink_takes(&s, FSC_DATA_GPU, &err), -EINVAL);
-	assert_string_equal(err.msg, "-f perfetto has no place for intervals: it is one document");
+	assert_string_equal(err.msg,
+			    "-f perfetto cannot show intervals, because it is a single document");
 	assert_string_equal(err.hint, "use one of: text, json");
 }
 
@@ -1049,7 +1050,7 @@ static void metrics(void **state)
 	    "funcscope_gpu_kernel_launches_total{kernel=\"unknown\"} 60\n"
 	    "funcscope_gpu_kernel_launches_total{kernel=\"graph\"} 40\n"
 	    "funcscope_gpu_kernel_launches_total{kernel=\"other\"} 10\n"
-	    "# HELP funcscope_gpu_mem_live_bytes Memory that is allocated.\n"
+	    "# HELP funcscope_gpu_mem_live_bytes Memory allocated at the moment.\n"
 	    "# TYPE funcscope_gpu_mem_live_bytes gauge\n"
 	    "funcscope_gpu_mem_live_bytes{kind=\"device\",owner=\"libtorch_cuda.so\"} 3221225472\n"
 	    "funcscope_gpu_mem_live_bytes{kind=\"registered\",owner=\"unknown\"} 1000\n"
@@ -1061,29 +1062,29 @@ static void metrics(void **state)
 	    "# TYPE funcscope_gpu_allocs_total counter\n"
 	    "funcscope_gpu_allocs_total{kind=\"device\"} 25\n"
 	    "funcscope_gpu_allocs_total{kind=\"registered\"} 1\n"
-	    "# HELP funcscope_gpu_frees_total Allocations that were given back.\n"
+	    "# HELP funcscope_gpu_frees_total Allocations that were freed.\n"
 	    "# TYPE funcscope_gpu_frees_total counter\n"
 	    "funcscope_gpu_frees_total{kind=\"device\"} 23\n"
 	    "funcscope_gpu_frees_total{kind=\"registered\"} 0\n"
-	    "# HELP funcscope_gpu_unseen_frees_total Frees of memory from before.\n"
+	    "# HELP funcscope_gpu_unseen_frees_total Frees of memory whose allocation was not "
+	    "seen.\n"
 	    "# TYPE funcscope_gpu_unseen_frees_total counter\n"
 	    "funcscope_gpu_unseen_frees_total 3\n"
-	    "# HELP funcscope_gpu_copies_pending Copies that were asked for and not waited for "
-	    "yet.\n"
+	    "# HELP funcscope_gpu_copies_pending Copies that are pending.\n"
 	    "# TYPE funcscope_gpu_copies_pending gauge\n"
 	    "funcscope_gpu_copies_pending 0\n"
-	    "# HELP funcscope_gpu_verdicts_full_total Verdicts on processes without room in the "
-	    "kernel.\n"
+	    "# HELP funcscope_gpu_verdicts_full_total Processes that found no room in the kernel's "
+	    "filter.\n"
 	    "# TYPE funcscope_gpu_verdicts_full_total counter\n"
 	    "funcscope_gpu_verdicts_full_total 0\n"
-	    "# HELP funcscope_gpu_python_full_total Interpreters of Python without room in the "
+	    "# HELP funcscope_gpu_python_full_total Python interpreters that found no room in the "
 	    "kernel.\n"
 	    "# TYPE funcscope_gpu_python_full_total counter\n"
 	    "funcscope_gpu_python_full_total 0\n"
 	    "# HELP funcscope_gpu_alloc_failures_total Allocations that failed.\n"
 	    "# TYPE funcscope_gpu_alloc_failures_total counter\n"
 	    "funcscope_gpu_alloc_failures_total{code=\"CUDA_ERROR_OUT_OF_MEMORY\"} 4\n"
-	    "# HELP funcscope_gpu_leaked_bytes Memory that seems not to be given back.\n"
+	    "# HELP funcscope_gpu_leaked_bytes Memory that seems to have leaked.\n"
 	    "# TYPE funcscope_gpu_leaked_bytes gauge\n"
 	    "funcscope_gpu_leaked_bytes{kind=\"device\"} 3221225472\n"
 	    "funcscope_gpu_leaked_bytes{kind=\"registered\"} 1000\n"
@@ -1128,17 +1129,18 @@ static void metrics(void **state)
 	page_of(&(struct fsc_gpu_report){0}, NULL, NULL, FSC_PROMETHEUS_OPENMETRICS, &b);
 	assert_string_equal(
 	    fsc_buf_str(&b),
-	    "# HELP funcscope_gpu_unseen_frees Frees of memory from before.\n"
+	    "# HELP funcscope_gpu_unseen_frees Frees of memory whose allocation was not seen.\n"
 	    "# TYPE funcscope_gpu_unseen_frees counter\n"
 	    "funcscope_gpu_unseen_frees_total 0\n"
-	    "# HELP funcscope_gpu_copies_pending Copies that were asked for and not waited for "
-	    "yet.\n"
+	    "# HELP funcscope_gpu_copies_pending Copies that are pending.\n"
 	    "# TYPE funcscope_gpu_copies_pending gauge\n"
 	    "funcscope_gpu_copies_pending 0\n"
-	    "# HELP funcscope_gpu_verdicts_full Verdicts on processes without room in the kernel.\n"
+	    "# HELP funcscope_gpu_verdicts_full Processes that found no room in the kernel's "
+	    "filter.\n"
 	    "# TYPE funcscope_gpu_verdicts_full counter\n"
 	    "funcscope_gpu_verdicts_full_total 0\n"
-	    "# HELP funcscope_gpu_python_full Interpreters of Python without room in the kernel.\n"
+	    "# HELP funcscope_gpu_python_full Python interpreters that found no room in the "
+	    "kernel.\n"
 	    "# TYPE funcscope_gpu_python_full counter\n"
 	    "funcscope_gpu_python_full_total 0\n"
 	    "# HELP funcscope_gpu_processes Processes that use CUDA.\n"

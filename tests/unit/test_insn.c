@@ -303,8 +303,8 @@ static void reasons_name_the_instruction(void **state)
 	    {"\x62\xf2\x7d\x28\x7a\xc6",
 	     "uprobes would execute its first instruction wrongly (vpbroadcastb, EVEX opcode 7a)"},
 	    {"\x49\x90\x90\x90", "uprobes would execute its first instruction wrongly (xchg)"},
-	    {"\xf4\x90\x90\x90", "uprobes do not take its first instruction (hlt)"},
-	    {"\xf0\xff\x07\x90", "uprobes do not take its first instruction (lock inc)"},
+	    {"\xf4\x90\x90\x90", "uprobes do not support its first instruction (hlt)"},
+	    {"\xf0\xff\x07\x90", "uprobes do not support its first instruction (lock inc)"},
 	    {"\x06\x90\x90\x90", "its first instruction could not be decoded"},
 	};
 	char why[FSC_INSN_WHY];
@@ -317,7 +317,7 @@ static void reasons_name_the_instruction(void **state)
 		assert_string_equal(why, all[i].text);
 	}
 	fsc_insn_why(&(struct fsc_insn){.verdict = FSC_INSN_REFUSED, .name = "hlt"}, false, why);
-	assert_string_equal(why, "uprobes do not take the instruction there (hlt)");
+	assert_string_equal(why, "uprobes do not support the instruction there (hlt)");
 }
 
 /* Functions of this program, by the byte. */

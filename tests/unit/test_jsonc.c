@@ -89,27 +89,27 @@ static void fails(const char *text, const char *message)
 static void refuses(void **state)
 {
 	(void)state;
-	fails("", "f:1:1: the text ends where a value should be");
-	fails("{\n  \"a\": 1\n  \"b\": 2\n}", "f:3:3: ',' or '}' should be here, not '\"'");
-	fails("{\"a\" 1}", "f:1:6: ':' should be here, not '1'");
-	fails("{a: 1}", "f:1:2: a name in quotes should be here, not 'a'");
-	fails("{,}", "f:1:2: a name in quotes should be here, not ','");
-	fails("{\"a\":1,,}", "f:1:8: a name in quotes should be here, not ','");
-	fails("[1, 2", "f:1:6: the text ends where ',' or ']' should be");
-	fails("{\"a\":}", "f:1:6: a value should be here, not '}'");
+	fails("", "f:1:1: the file ends where a value is expected");
+	fails("{\n  \"a\": 1\n  \"b\": 2\n}", "f:3:3: expected ',' or '}', not '\"'");
+	fails("{\"a\" 1}", "f:1:6: expected ':', not '1'");
+	fails("{a: 1}", "f:1:2: expected a name in quotes, not 'a'");
+	fails("{,}", "f:1:2: expected a name in quotes, not ','");
+	fails("{\"a\":1,,}", "f:1:8: expected a name in quotes, not ','");
+	fails("[1, 2", "f:1:6: the file ends where ',' or ']' is expected");
+	fails("{\"a\":}", "f:1:6: expected a value, not '}'");
 	fails("{\"a\": ...}", "f:1:7: not JSON: invalid token near '.'");
 	fails("{\"a\": 1...}", "f:1:7: not JSON: invalid token near '1.'");
-	fails("{} x", "f:1:4: the end of the text should be here, not 'x'");
+	fails("{} x", "f:1:4: expected the end of the file, not 'x'");
 	fails("...", "f:1:1: not JSON: invalid token near '.'");
-	fails("{\n\"abc", "f:2:1: this text has no closing quote");
-	fails("{\"a\": \"x\n\"}", "f:1:7: this text has no closing quote");
+	fails("{\n\"abc", "f:2:1: this string has no closing quote");
+	fails("{\"a\": \"x\n\"}", "f:1:7: this string has no closing quote");
 	fails("{ /* x", "f:1:3: this comment has no end (\"*/\")");
-	fails("{ / x }", "f:1:3: a name in quotes should be here, not '/'");
+	fails("{ / x }", "f:1:3: expected a name in quotes, not '/'");
 	fails("{\"a\": tru}", "f:1:7: not JSON: invalid token near 'tru'");
 	fails("{\"a\": 99999999999999999999}", "f:1:7: a number this large cannot be read");
 	fails("{\"a\": 1e999}", "f:1:7: a number this large cannot be read");
 	fails("{\"a\": 01}", "f:1:7: not JSON: invalid token near '0'");
-	fails("{\"a\": \"\\u0000\"}", "f:1:7: a text must not contain a NUL");
+	fails("{\"a\": \"\\u0000\"}", "f:1:7: a string must not contain a NUL");
 	fails("{\"a\": \"\\x\"}", "f:1:7: not JSON: invalid escape");
 	fails("{\"a\": \"tab\there\"}", "f:1:7: not JSON: control character 0x9");
 }
@@ -118,21 +118,19 @@ static void refuses(void **state)
 static void refuses_twice(void **state)
 {
 	(void)state;
-	fails("{\n \"a\": 1,\n \"b\": {\"a\": 2},\n   \"a\" : 3\n}",
-	      "f:4:4: \"a\" is here for the second time");
+	fails("{\n \"a\": 1,\n \"b\": {\"a\": 2},\n   \"a\" : 3\n}", "f:4:4: \"a\" is given twice");
 	fails("{\"\xe5\x87\xbd\xe6\x95\xb0\": 1, /* \xe5\x87\xbd */ \"b\": 1, \"b\": 1}",
-	      "f:1:27: \"b\" is here for the second time");
-	fails("\xef\xbb\xbf{\"a\":1, \"\\u0061\":2}",
-	      "f:1:9: \"\\u0061\" is here for the second time");
+	      "f:1:27: \"b\" is given twice");
+	fails("\xef\xbb\xbf{\"a\":1, \"\\u0061\":2}", "f:1:9: \"\\u0061\" is given twice");
 }
 
 static void refuses_bytes(void **state)
 {
 	(void)state;
 	fails_n("{\"a\": \"x\0y\"}", 12, "f:1:7: not JSON: control character 0x0");
-	fails_n("{\0}", 3, "f:1:2: a name in quotes should be here, not the byte 0x00");
+	fails_n("{\0}", 3, "f:1:2: expected a name in quotes, not the byte 0x00");
 	fails("{\"a\": \"\xff\"}", "f:1:8: this is not UTF-8");
-	fails("{\xc3\xa9}", "f:1:2: a name in quotes should be here, not the byte 0xc3");
+	fails("{\xc3\xa9}", "f:1:2: expected a name in quotes, not the byte 0xc3");
 	reads("{ // \xff\xfe\n}", "{}", 0);
 }
 
@@ -146,7 +144,7 @@ static void refuses_depth(void **state)
 	(void)state;
 	memset(text, '[', 17);
 	memset(text + 17, ']', 17);
-	fails(text, "f:1:17: more than 16 brackets inside each other");
+	fails(text, "f:1:17: brackets are nested more than 16 deep");
 	memset(text, '[', 16);
 	memset(text + 16, ']', 16);
 	text[32] = '\0';
@@ -155,7 +153,7 @@ static void refuses_depth(void **state)
 	assert_int_equal(parse_n(deep, FSC_JSONC_LONGEST, &d, &err), -EINVAL);
 	fsc_jsonc_release(&d);
 	assert_int_equal(parse_n(deep, FSC_JSONC_LONGEST + 1, &d, &err), -EFBIG);
-	assert_string_equal(err.msg, "'f' is larger than 1048576 bytes, the most that is read");
+	assert_string_equal(err.msg, "'f' is larger than the limit of 1048576 bytes");
 	fsc_jsonc_release(&d);
 	free(deep);
 }

@@ -184,7 +184,7 @@ static void text_marks(void **state)
 	    "work !                     2  2.10 us  1.05 us  1.00 us  1.10 us  1.10 us  1.10 us\n"
 	    "* at the noise floor: shorter than the 900 ns to 2.00 us that the probes themselves "
 	    "take\n"
-	    "! mostly probes: more was taken out for them than is left, so it is uncertain; see "
+	    "! mostly probes: more was subtracted for them than is left, so it is uncertain; see "
 	    "--raw\n");
 }
 

@@ -200,7 +200,7 @@ static void not_a_file(void **state)
 	snprintf(fifo, sizeof(fifo), "%s.fifo", path);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	assert_int_equal(fsc_recording_read(fifo, &r, &cut, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "no file"));
+	assert_non_null(strstr(err.msg, "not a file"));
 	unlink(fifo);
 }
 

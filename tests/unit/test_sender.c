@@ -490,7 +490,7 @@ static void mistakes_are_explained(void **state)
 		const char *why;
 	} cases[] = {
 	    {{.url = "otel:4318"}, "begins neither with http://"},
-	    {{.url = "http://me:secret@h"}, "belong into a header"},
+	    {{.url = "http://me:secret@h"}, "belong in a header"},
 	    {{.url = "http://h", .headers = &two_lines, .n_headers = 1}, "control character"},
 	    {{.url = "http://h", .directory = "/nonexistent"}, "cannot open spool directory"},
 	};

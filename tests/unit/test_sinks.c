@@ -548,11 +548,11 @@ static void text_books(void **state)
 	write_summary(&w, &none);
 	end(&w,
 	    "\n" GOOD_TEXT "\n"
-	    "seen 1000 = kept 900 + keys_full 60 + keys_busy 40; missed by the kernel 7; "
-	    "children not followed 2\n"
+	    "seen 1000 = kept 900 + keys_full 60 + keys_busy 40; missed by the kernel 7; children "
+	    "not followed 2\n"
 	    "12 functions: 12 attached at 14 places by kprobe.multi, kprobe, 11 refused\n"
-	    "3 moved behind a 5-byte nop: a probe on it can kill forked children "
-	    "(--fast-uprobes: on it, cheaper)\n"
+	    "3 moved past a 5-byte nop: a probe on it can kill forked children (--fast-uprobes "
+	    "keeps it there, which is cheaper)\n"
 	    "refused, busy: f1, f2, f3, f4, f5, f6, f\\x1b[7, f8 and 2 more (-f json names all)\n"
 	    "refused, no room: f0\n"
 	    "cost: could not be measured\n"

@@ -197,7 +197,7 @@ static void added_later(void **state)
 	assert_true(f->slow_ns == 1e9 && f->sample == 7 && f->errors == FSC_ERRORS_CUDA);
 	assert_string_equal(text_at(&f->libraries, 0), "libx.so");
 	assert_int_equal(fsc_snoop_config_add(&c, "cuda", "free", "cudaFree", &err), -EEXIST);
-	assert_string_equal(err.msg, "group 'cuda' has a 'free' already");
+	assert_string_equal(err.msg, "group 'cuda' already has a 'free'");
 	assert_int_equal(fsc_snoop_config_add(&c, "a b", "x", "y", &err), -EINVAL);
 	assert_int_equal(fsc_snoop_config_add(&c, "a", "", "y", &err), -EINVAL);
 	assert_int_equal(fsc_snoop_config_add(&c, "a", "x", "", &err), -EINVAL);
@@ -285,7 +285,7 @@ static void wrong_types(void **state)
 	fails("{\"report\": {\"top\": 1.5}}", "f:1:20: \"top\" (lines of each ranking, 0 for all) "
 					      "must be a whole number, not 1.5");
 	fails("{\"report\": {\"to\": null}}",
-	      "f:1:19: \"to\" (the file that reports go to) must be a text, not null");
+	      "f:1:19: \"to\" (the file that reports go to) must be a string, not null");
 	fails("{\"cuda_func_sym\": {\"a\": 1}}",
 	      "f:1:25: a function is a symbol in quotes, or an object with a \"symbol\"");
 	fails("{\"cuda_func_sym\": []}",
@@ -293,11 +293,10 @@ static void wrong_types(void **state)
 	fails("{\"targets\": {\"pids\": [1, \"2\"]}}",
 	      "f:1:26: an item of \"pids\" must be a whole number from 1 to 4194304");
 	fails("{\"targets\": {\"names\": [\"a\", 2]}}",
-	      "f:1:29: an item of \"names\" must be a text, not a number");
-	fails("{\"presets\": \"cuda\"}",
-	      "f:1:13: \"presets\" (functions that are ready to be used) "
-	      "must be a list of presets' names, not \"cuda\"");
-	fails("{\"labels\": {\"a\": 1}}", "f:1:18: a label's value must be a text, not a number");
+	      "f:1:29: an item of \"names\" must be a string, not a number");
+	fails("{\"presets\": \"cuda\"}", "f:1:13: \"presets\" (predefined sets of functions) must "
+					 "be a list of preset names, not \"cuda\"");
+	fails("{\"labels\": {\"a\": 1}}", "f:1:18: a label's value must be a string, not a number");
 	fails("{\"libraries\": {\"cuda\": 1}}", "f:1:24: a library is a path or a glob such as "
 						"\"libcudart.so*\", or a list of them");
 }
@@ -306,17 +305,17 @@ static void bad_units(void **state)
 {
 	(void)state;
 	fails("{\"slow\": \"10\"}",
-	      "f:1:10: \"slow\" (from which duration on a call is slow) must be a duration such as "
-	      "\"10ms\" (ns, us, ms, s, m) or \"off\", not \"10\"");
+	      "f:1:10: \"slow\" (the duration from which a call is slow) must be a duration such "
+	      "as \"10ms\" (ns, us, ms, s, m) or \"off\", not \"10\"");
 	fails("{\"slow\": 10}",
-	      "f:1:10: \"slow\" (from which duration on a call is slow) must be a duration such as "
-	      "\"10ms\" (ns, us, ms, s, m) or \"off\", not 10");
+	      "f:1:10: \"slow\" (the duration from which a call is slow) must be a duration such "
+	      "as \"10ms\" (ns, us, ms, s, m) or \"off\", not 10");
 	fails("{\"report\": {\"every\": \"10 sec\"}}",
 	      "f:1:22: \"every\" (how often a report is written) must be a duration such as "
 	      "\"10s\" (ns, us, ms, s, m), not \"10 sec\"");
 	fails("{\"spool\": {\"memory\": \"16 apples\"}}",
-	      "f:1:22: \"memory\" (memory for what a receiver has not taken yet) must be a size "
-	      "such as \"16MB\" (B, kB, MB, GB, TB, KiB, MiB, GiB), not \"16 apples\"");
+	      "f:1:22: \"memory\" (memory for messages that a receiver has not accepted yet) must "
+	      "be a size such as \"16MB\" (B, kB, MB, GB, TB, KiB, MiB, GiB), not \"16 apples\"");
 	fails("{\"max_overhead\": \"2\"}",
 	      "f:1:18: \"max_overhead\" (how much of the targets' time may be spent on watching "
 	      "them) must be a percentage such as \"2%\", not \"2\"");
@@ -345,8 +344,8 @@ static void out_of_range(void **state)
 	      "f:1:46: \"timeout\" (how long one attempt may take) must be from 0.1 to 600 "
 	      "seconds");
 	fails("{\"spool\": {\"memory\": \"1kB\"}}",
-	      "f:1:22: \"memory\" (memory for what a receiver has not taken yet) must be from "
-	      "64000 to 16000000000 bytes");
+	      "f:1:22: \"memory\" (memory for messages that a receiver has not accepted yet) must "
+	      "be from 64000 to 16000000000 bytes");
 	fails("{\"max_overhead\": 101}",
 	      "f:1:18: \"max_overhead\" (how much of the targets' time may be spent on watching "
 	      "them) must be a percentage from 0 to 100, not 101");
@@ -361,18 +360,14 @@ static void functions_refused(void **state)
 	    "{\"cuda_func_sym\": {\"a\": \"\"}}",
 	    "f:1:25: \"symbol\" (the function's name in the library, or a glob) must not be empty");
 	fails("{\"cuda_func_sym\": {\n\"a\": {}}}", "f:2:6: this function has no \"symbol\"");
-	fails("{\"cuda_func_sym\": {\"\": \"x\"}}",
-	      "f:1:20: a function needs a name to be shown by");
+	fails("{\"cuda_func_sym\": {\"\": \"x\"}}", "f:1:20: a function needs a display name");
 	fails("{\"cuda_func_sym\": {\"a\": \"x[\"}}", "f:1:25: \"x[\" has no ']' for its '['");
-	fails("{\"_func_sym\": {}}",
-	      "f:1:2: \"_func_sym\" names no group: letters, digits and _-+. "
-	      "before \"_func_sym\", 40 at most");
+	fails("{\"_func_sym\": {}}", "f:1:2: \"_func_sym\" does not name a group: letters, digits "
+				     "and _-+. before \"_func_sym\", 40 at most");
 	fails("{\"custom_sym\": {\"a\": \"a\"}, \"custom_func_sym\": {\"a\": \"b\"}}",
-	      "f:1:48: \"a\" is in group \"custom\" for the second time");
-	fails("{\"cuda_func_sym\": {\"a\": \"a\",\n \"a\": \"b\"}}",
-	      "f:2:2: \"a\" is here for the second time");
-	fails("{\"presets\": [\"cuda\", \"cuda\"]}",
-	      "f:1:22: the preset \"cuda\" is here for the second time");
+	      "f:1:48: \"a\" is in group \"custom\" twice");
+	fails("{\"cuda_func_sym\": {\"a\": \"a\",\n \"a\": \"b\"}}", "f:2:2: \"a\" is given twice");
+	fails("{\"presets\": [\"cuda\", \"cuda\"]}", "f:1:22: the preset \"cuda\" is listed twice");
 	fails("{\"targets\": {\"command\": []}}", "f:1:25: \"command\" names no program");
 }
 
@@ -382,35 +377,34 @@ static void receivers_refused(void **state)
 	fails("{\"otlp\": {}}", "f:1:10: \"otlp\" (sending to an OpenTelemetry receiver) has no "
 				"\"endpoint\"");
 	fails("{\"otlp\": {\"endpoint\": \"localhost:4318\"}}",
-	      "f:1:23: \"localhost:4318\" is no URL such as \"http://localhost:4318\"");
+	      "f:1:23: \"localhost:4318\" is not a URL such as \"http://localhost:4318\"");
 	fails("{\"alertmanager\": {\"url\": \"http://u:p@x\"}}",
 	      "f:1:26: a URL with a user name or password is not accepted here; send a header "
 	      "instead");
 	fails("{\"prometheus\": {\"listen\": \"x:99999\"}}",
-	      "f:1:27: \"x:99999\" is no address such as \"127.0.0.1:9464\", \"[::1]:9464\" or "
+	      "f:1:27: \"x:99999\" is not an address such as \"127.0.0.1:9464\", \"[::1]:9464\" or "
 	      "\":9464\"");
 	fails("{\"stream\": \"udp:1\"}",
 	      "f:1:12: \"udp:1\" is neither \"unix:PATH\" nor \"tcp:HOST:PORT\"");
 	fails("{\"stream\": \"unix:\"}",
 	      "f:1:12: a socket's path must be from 1 to 107 bytes long");
 	fails("{\"labels\": {\"1a\": \"\"}}",
-	      "f:1:13: \"1a\" is no label's name: letters, digits and "
-	      "'_', no digit first");
+	      "f:1:13: \"1a\" is not a label name: letters, digits and '_', no digit first");
 	fails("{\"labels\": {\"pid\": \"\"}}",
-	      "f:1:13: the label \"pid\" is one of funcscope's own");
+	      "f:1:13: the label \"pid\" is reserved for funcscope");
 	fails("{\"labels\": {\"__a\": \"\"}}",
 	      "f:1:13: labels that begin with \"__\" belong to Prometheus");
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"A b\": \"c\"}}}",
-	      "f:1:47: \"A b\" is no header's name");
+	      "f:1:47: \"A b\" is not a header name");
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"A\": \"b\\nc\"}}}",
 	      "f:1:52: a header's value must not contain control characters");
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"A\": \"b\"}, "
 	      "\"headers_file\": \"x\"}}",
-	      "f:1:58: there are \"headers\" and a \"headers_file\": one of them");
+	      "f:1:58: \"headers\" and \"headers_file\" cannot be combined");
 	/* No message shows what may be a secret. */
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": \"A: secret\"}}",
 	      "f:1:46: \"headers\" (headers to send with every message) must be an object of names "
-	      "and texts");
+	      "and strings");
 	fails("{\"spool\": {\"disk\": \"1GB\"}}",
 	      "f:1:12: \"disk\" of \"spool\" needs a \"directory\" beside it");
 }

@@ -515,14 +515,14 @@ static void formats_without_a_place(void **state)
 	begin(&w, &fsc_sink_folded);
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_COUNTS, &err), -EINVAL);
 	assert_true(err.usage);
-	assert_string_equal(err.msg, "-f folded has no place for counts");
+	assert_string_equal(err.msg, "-f folded cannot show counts");
 	assert_string_equal(err.hint, "use one of: text, json, csv");
 	end(&w, "");
 	begin(&w, &fsc_sink_flamegraph);
 	w.sink.intervals = true;
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), -EINVAL);
 	assert_string_equal(err.msg,
-			    "-f flamegraph has no place for intervals: it is one document");
+			    "-f flamegraph cannot show intervals, because it is a single document");
 	assert_string_equal(err.hint, "use one of: text, json, csv, folded");
 	w.sink.intervals = false;
 	assert_int_equal(fsc_sink_takes(&w.sink, FSC_DATA_STACKS, &err), 0);

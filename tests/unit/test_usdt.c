@@ -65,8 +65,8 @@ static void broken_notes_are_errors(void **state)
 	static const struct {
 		const char *name, *text;
 	} files[] = {
-	    {"usdt-cut", "names do not end"},
-	    {"usdt-huge", "sizes do not fit"},
+	    {"usdt-cut", "names are not terminated"},
+	    {"usdt-huge", "sizes are inconsistent"},
 	    {"usdt-wild", "not in executable code"},
 	};
 
