@@ -116,7 +116,7 @@ try() {
 	[[ ${ARGS[0]} == list ]] || grep -qE 'seen [0-9]+ = kept [0-9]+' "$TMP/out" "$TMP/err" "$TMP"/*.svg 2>/dev/null ||
 		echo "no books: $1"
 	[[ -z $GIVES ]] || grep -qE -- "$GIVES" "$TMP/out" || echo "no /$GIVES/ in the output of: $1"
-	no_control_bytes "$TMP/out" || true
+	no_control_bytes "$TMP/out" 2>&1 || echo "in the output of: $1"
 }
 
 # wanted CLASS: whether the row that was read belongs to this test and can run here.
