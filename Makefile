@@ -2,8 +2,9 @@
 #
 #   make              build/funcscope
 #   make STATIC=1     build/static/funcscope, one file to copy to any machine
+#   make SAN=1        build/san/funcscope, with address and undefined-behaviour sanitizers
 #   make demo         install what is missing, build, show the main job
-#   make test         install what is missing, build, run every test this machine can run
+#   make test         install what is missing, build, run every test this machine can run; SAN=1: with sanitizers
 #   make bench        side by side with bpftrace
 #   make lint         clang-format, clang-tidy, shellcheck, layers, manual pages
 #   make install      program, manual pages, completions below DESTDIR/PREFIX
@@ -29,11 +30,9 @@ MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Werror
 CFLAGS ?= -O2 -g
-ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) $(SANFLAGS) \
+ALL_CFLAGS = -std=gnu17 -D_GNU_SOURCE -DFSC_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS) \
 	     $(SYSFLAGS) -Isrc -Ilib -I$(O)/gen
 BPF_ARCH := $(if $(findstring aarch64,$(shell $(CC) -dumpmachine 2>/dev/null)),arm64,x86)
-comma    := ,
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 LIBS      = -lbpf -ldw -lelf -liberty -llzma -lzstd -lz -ljansson -l:libmicrohttpd.a $(ZYDIS_LIBS) -lm -lpthread
 STATIC_LIBS := -lbpf -ldw -lelf -liberty -llzma -lbz2 -lzstd -lz -ljansson -lmicrohttpd -lm -lpthread -ldl
 LDFLAGS  ?=
@@ -50,13 +49,13 @@ MODES := time stack trace
 SKEL := $(O)/gen/func_snoop.skel.h $(MODES:%=$(O)/gen/func_snoop_%.skel.h) $(O)/gen/gpuevent_snoop.skel.h
 PAGES := $(sort $(wildcard docs/man/*.1))
 
-BIN := $(if $(STATIC),$(O)/static/funcscope,$(O)/funcscope)
+BIN := $(O)/$(if $(STATIC),static/,$(if $(SAN),san/))funcscope
 
 .PHONY: all clean install demo test bench lint deps
 all: $(BIN)
 
 $(O)/funcscope: $(OBJ)
-	$(CC) $(SANFLAGS) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
+	$(CC) $(SYSFLAGS) $(LDFLAGS) -o $@ $^ $(SYSLIBS) $(LIBS)
 
 # libdw may load libdebuginfod; in a static program it then simply is not there, which is what we want.
 $(O)/static/funcscope: $(OBJ) $(ZYDIS_STATIC)

@@ -1,6 +1,7 @@
 # Tests: unit (cmocka, with address and undefined-behaviour sanitizers), the instrumentation library (mk/lib.mk), end to end
 # (bats), virtual machines.
-# `make test` runs them all through tests/run, which ends with one line of totals.
+# `make test` runs them all through tests/run, which ends with one line of totals; `make test SAN=1` those that run on this machine,
+# with the sanitized program.
 
 UNIT     := $(O)/unit
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
@@ -43,6 +44,11 @@ test-web-deps:
 	cp tests/web/package.json tests/web/package-lock.json $(O)/web/
 	cd $(O)/web && npm ci --ignore-scripts --no-audit --no-fund
 
+# The sanitized program for the end-to-end tests, of the objects that the unit tests are made of: `make SAN=1`.
+$(O)/san/funcscope: src/main.c tests/e2e/sanitized.c $(UNIT_LIB) $(UNIT_GEN)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) -Wl,--wrap=waitpid -o $@ $^ $(LIBS)
+
 # The evaluator of trace's expressions: in user space, and in programs that a test loads.
 $(O)/gen/%.bpf.o: tests/unit/%.bpf.c $(wildcard bpf/*.bpf.h src/wire/*.h)
 	@mkdir -p $(@D)
@@ -56,8 +62,8 @@ $(UNIT)/test_python_kernel: $(O)/gen/python_kernel.skel.h
 
 test: EXTRA_PACKAGES := $(TEST_PACKAGES) $(LIBT_PACKAGES) $(VM_PACKAGES)
 test: deps
-	@$(MAKE) --no-print-directory -s -j$$(nproc) all unit lib-tests fixtures
-	@tests/run unit lib e2e vm
+	@$(MAKE) --no-print-directory -s -j$$(nproc) all unit lib-tests fixtures $(O)/san/funcscope
+	@SAN=$(SAN) tests/run unit lib e2e $(if $(SAN),,sanitized vm)
 
 test-unit: EXTRA_PACKAGES := $(TEST_PACKAGES)
 test-unit: deps unit
@@ -65,7 +71,7 @@ test-unit: deps unit
 
 test-e2e: EXTRA_PACKAGES := $(TEST_PACKAGES)
 test-e2e: deps all fixtures $(UNIT)/exporters
-	@tests/run e2e
+	@SAN=$(SAN) tests/run e2e
 
 # The program that tests/gpu/gpu-suite knows everything of: with the runtime as a library, and with the one linked in. Needs
 # CUDA's compiler, and no GPU.

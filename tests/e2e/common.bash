@@ -20,7 +20,25 @@ e2e_setup() {
 	PIDS=()
 	RUNNER=
 	FS=
+	sanitizer_reports
 	cd "$TMP" || return
+}
+
+# Of the sanitized program: to files that fail the test at its end, whatever it expected of the program. Some tests run the program
+# as another user.
+sanitizer_reports() {
+	[[ -z ${IN_VM:-} ]] || return 0
+	REPORTS=$(mktemp -d /tmp/funcscope-reports.XXXXXX)
+	chmod 1777 "$REPORTS"
+	export ASAN_OPTIONS=log_path=$REPORTS/asan UBSAN_OPTIONS=log_path=$REPORTS/ubsan
+}
+
+no_sanitizer_report() {
+	local text
+	[[ -n ${REPORTS:-} ]] || return 0
+	text=$(cat "$REPORTS"/* 2>/dev/null) || true
+	rm -rf "$REPORTS"
+	[[ -z $text ]] || fail "$text"
 }
 
 e2e_teardown() {
@@ -30,6 +48,7 @@ e2e_teardown() {
 		kill -KILL "$pid" 2>/dev/null || true
 		wait "$pid" 2>/dev/null || true
 	done
+	no_sanitizer_report
 }
 
 fail() {
