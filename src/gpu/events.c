@@ -169,6 +169,7 @@ static int fill(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const str
 	    .bytes = r->bytes,
 	    .mem = c->kind,
 	    .dir = r->dir,
+	    .captured = r->flags & FSC_GPU_REC_CAPTURED,
 	    .async = c->flags & FSC_GPU_ASYNC,
 	    .timing = c->flags & FSC_GPU_ASYNC ? FSC_GPU_ENQUEUE : FSC_GPU_COMPLETE,
 	};
@@ -183,7 +184,6 @@ static int fill(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const str
 	if (e->type != FSC_GPU_EV_LAUNCH)
 		return 0;
 	e->launch = c->kind;
-	e->captured = r->flags & FSC_GPU_REC_CAPTURED;
 	memcpy(e->grid, r->grid, sizeof(e->grid));
 	memcpy(e->block, r->block, sizeof(e->block));
 	e->shared = r->shared;
