@@ -203,21 +203,17 @@ static struct stream *stream(struct fsc_gpu_events *v, uint32_t pid, uint64_t ha
 {
 	enum { MOST = 65536 };
 	struct stream_key key = {.handle = handle, .pid = pid};
-	bool fresh;
-	uint64_t *at;
+	uint64_t *at = fsc_map_get(&v->index, &key, sizeof(key));
 	struct stream *s;
 
-	if (v->streams.n >= MOST)
-		return NULL;
-	at = fsc_map_put(&v->index, &key, sizeof(key), &fresh);
+	if (at)
+		return FSC_AT(struct stream, &v->streams, *at);
+	s = v->streams.n < MOST ? fsc_vec_push(&v->streams) : NULL;
+	at = s ? fsc_map_put(&v->index, &key, sizeof(key), NULL) : NULL;
 	if (!at)
 		return NULL;
-	if (!fresh)
-		return FSC_AT(struct stream, &v->streams, *at);
-	*at = v->streams.n;
-	s = fsc_vec_push(&v->streams);
-	if (s)
-		*s = (struct stream){.handle = handle, .pid = pid};
+	*at = v->streams.n - 1;
+	*s = (struct stream){.handle = handle, .pid = pid};
 	return s;
 }
 
