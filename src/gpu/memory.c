@@ -307,6 +307,12 @@ void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid)
 	if (!p || p->ended)
 		return;
 	p->ended = true;
+	/* Now, while the pid is its own. */
+	for (size_t i = 0; i < b->memory.n; i++) {
+		struct fsc_gpu_mem_row *row = FSC_AT(struct fsc_gpu_mem_row, &b->memory, i);
+
+		row->ended |= row->pid == pid;
+	}
 	drop_ranges(&b->maps, fsc_gpu_books_number(b, pid));
 	drop_ranges(&b->hosts, fsc_gpu_books_number(b, pid));
 }

@@ -113,13 +113,6 @@ static int fill_memory(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_repor
 	struct fsc_vec *v = begin(b, MEMORY, sizeof(struct fsc_gpu_mem_row));
 	int rc = copy_rows(&b->memory, v, err);
 
-	for (size_t i = 0; i < v->n; i++) {
-		struct fsc_gpu_mem_row *m = FSC_AT(struct fsc_gpu_mem_row, v, i);
-		const struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, m->pid);
-
-		m->ended = !p || p->ended;
-	}
-
 	sort(v, by_live);
 	r->memory = v->data;
 	r->n_memory = cut(v, top);
