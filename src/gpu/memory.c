@@ -286,18 +286,22 @@ static void on_range(const void *node, VISIT which, void *arg)
 		*slot = r;
 }
 
-static void drop_ranges(void **tree, uint32_t process)
+/* Says how many there were. */
+static size_t drop_ranges(void **tree, uint32_t process)
 {
 	struct ending e = {.process = process, .found = FSC_VEC_INIT(void *)};
+	size_t n;
 
 	twalk_r(*tree, on_range, &e);
-	for (size_t i = 0; i < e.found.n; i++) {
+	n = e.found.n;
+	for (size_t i = 0; i < n; i++) {
 		void *r = *FSC_AT(void *, &e.found, i);
 
 		tdelete(r, tree, fsc_gpu_range_compare);
 		free(r);
 	}
 	fsc_vec_release(&e.found);
+	return n;
 }
 
 void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid)
@@ -314,7 +318,7 @@ void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid)
 		row->ended |= row->pid == pid;
 	}
 	drop_ranges(&b->maps, fsc_gpu_books_number(b, pid));
-	drop_ranges(&b->hosts, fsc_gpu_books_number(b, pid));
+	b->n_hosts -= drop_ranges(&b->hosts, fsc_gpu_books_number(b, pid));
 }
 
 void fsc_gpu_books_look(struct fsc_gpu_books *b)
