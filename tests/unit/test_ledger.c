@@ -1,0 +1,515 @@
+/* src/monitor/ledger.c: whatever was measured is in one row, of the process, of nobody, or of those
+ * that are folded, and in one report. What the probes and the table of processes say is made up
+ * here. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/ledger.h"
+#include "slots.h"
+
+/* ---- stand-ins ---- */
+
+struct fsc_hooks {
+	struct fsc_tally running, ended; /* ended: to be collected once */
+	struct fsc_func funcs[2];
+};
+
+struct fsc_processes {
+	const char *comm;
+};
+
+int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
+{
+	int rc = fsc_tally_merge(ended, &h->ended, true, err);
+
+	(void)met;
+	(void)arg;
+	fsc_tally_release(&h->ended);
+	fsc_tally_init(&h->ended);
+	return rc;
+}
+
+int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *err)
+{
+	return fsc_tally_merge(to, &h->running, true, err);
+}
+
+const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)
+{
+	*ret_n = 2;
+	return h->funcs;
+}
+
+const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code)
+{
+	(void)h;
+	return func == 1 && code == 5 ? "EIO" : NULL;
+}
+
+const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
+{
+	(void)pid;
+	return p->comm;
+}
+
+size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
+{
+	(void)p;
+	return ever ? 7 : 3;
+}
+
+/* ---- a ledger of its own for each test ---- */
+
+struct world {
+	struct fsc_hooks hooks;
+	struct fsc_processes processes;
+	struct fsc_slow *slow;
+	struct fsc_ledger *l;
+};
+
+static void ok(int rc, const struct fsc_err *err)
+{
+	if (rc)
+		fail_msg("%s", err->msg);
+}
+
+static void begin(struct world *w)
+{
+	struct fsc_err err = {0};
+
+	*w = (struct world){.processes = {"app"}};
+	fsc_tally_init(&w->hooks.running);
+	fsc_tally_init(&w->hooks.ended);
+	w->hooks.funcs[0].name = "f";
+	w->hooks.funcs[1].name = "g";
+	ok(fsc_slow_new(5, 5, &w->slow, &err), &err);
+	ok(fsc_ledger_new(&w->hooks, &w->processes, w->slow, &w->l, &err), &err);
+}
+
+static void end(struct world *w)
+{
+	fsc_ledger_free(w->l);
+	fsc_slow_free(w->slow);
+	fsc_tally_release(&w->hooks.running);
+	fsc_tally_release(&w->hooks.ended);
+}
+
+static void measured(struct fsc_tally *t, uint32_t func, uint32_t pid, uint64_t calls)
+{
+	struct fsc_slot *s = slot_of(NULL, 0);
+	struct fsc_err err = {0};
+
+	while (calls--)
+		keep(s, 100);
+	ok(fsc_tally_add(t, func, pid, s, &err), &err);
+	free(s);
+}
+
+/* A process ends that has made so many calls, and is collected later. */
+static void ended(struct world *w, uint32_t pid, uint64_t calls)
+{
+	struct fsc_err err = {0};
+
+	ok(fsc_ledger_ended(w->l, (pid_t)pid, &err), &err);
+	if (calls)
+		measured(&w->hooks.ended, 0, pid, calls);
+}
+
+static void collect(struct world *w, double keep_s)
+{
+	struct fsc_err err = {0};
+
+	ok(fsc_ledger_collect(w->l, keep_s, NULL, NULL, &err), &err);
+}
+
+static uint64_t sum_of(const struct fsc_latencies *calls)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < calls->rows.n; i++)
+		n += FSC_AT(struct fsc_latency, &calls->rows, i)->slot->count;
+	return n;
+}
+
+static const struct fsc_latency *row_of(const struct fsc_latencies *calls, uint32_t func,
+					uint32_t pid)
+{
+	for (size_t i = 0; i < calls->rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &calls->rows, i);
+
+		if (row->key.func == func && row->key.pid == pid)
+			return row;
+	}
+	return NULL;
+}
+
+/* How many calls of f the total has in the row of a process. */
+static uint64_t calls_of(struct world *w, uint32_t pid)
+{
+	const struct fsc_latency *row;
+	struct fsc_tally t;
+	struct fsc_err err = {0};
+	uint64_t n;
+
+	ok(fsc_ledger_total(w->l, true, &t, &err), &err);
+	row = row_of(&t.calls, 0, pid);
+	n = row ? row->slot->count : 0;
+	fsc_tally_release(&t);
+	return n;
+}
+
+static uint64_t all_calls(struct world *w)
+{
+	struct fsc_tally t;
+	struct fsc_err err = {0};
+	uint64_t n;
+
+	ok(fsc_ledger_total(w->l, false, &t, &err), &err);
+	n = sum_of(&t.calls);
+	fsc_tally_release(&t);
+	return n;
+}
+
+/* ---- totals ---- */
+
+static void a_total_is_of_those_that_run_and_those_that_ended(void **state)
+{
+	struct world w;
+	struct fsc_tally t;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.running, 0, 10, 3);
+	measured(&w.hooks.running, 1, 10, 4);
+	ok(fsc_tally_error(&w.hooks.running, 1, 10, 5, 2, &err), &err);
+	ended(&w, 11, 5);
+	collect(&w, 1000);
+	ok(fsc_ledger_total(w.l, true, &t, &err), &err);
+	assert_int_equal(t.calls.rows.n, 3);
+	assert_int_equal(row_of(&t.calls, 0, 10)->slot->count, 3);
+	assert_int_equal(row_of(&t.calls, 0, 11)->slot->count, 5);
+	assert_string_equal(row_of(&t.calls, 0, 11)->key.comm, "app");
+	assert_int_equal(t.calls.by, FSC_BY_PID | FSC_BY_COMM);
+	assert_int_equal(t.errors.n, 1);
+	assert_string_equal(FSC_AT(struct fsc_call_errors, &t.errors, 0)->name, "EIO");
+	fsc_tally_release(&t);
+	ok(fsc_ledger_total(w.l, false, &t, &err), &err);
+	assert_int_equal(t.calls.rows.n, 2);
+	assert_int_equal(row_of(&t.calls, 0, FSC_TALLY_NOBODY)->slot->count, 8);
+	assert_int_equal(row_of(&t.calls, 1, FSC_TALLY_NOBODY)->slot->count, 4);
+	assert_int_equal(t.calls.by, 0);
+	fsc_tally_release(&t);
+	end(&w);
+}
+
+static void time_stops_when_the_run_has_ended(void **state)
+{
+	struct world w;
+	struct fsc_tally a, b;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w);
+	fsc_ledger_end(w.l);
+	ok(fsc_ledger_total(w.l, false, &a, &err), &err);
+	ok(fsc_ledger_total(w.l, false, &b, &err), &err);
+	assert_true(a.calls.seconds >= 0 && a.calls.seconds == b.calls.seconds);
+	fsc_tally_release(&a);
+	fsc_tally_release(&b);
+	end(&w);
+}
+
+/* ---- processes that ended ---- */
+
+static void the_name_is_that_of_the_process_when_it_ended(void **state)
+{
+	struct world w;
+	struct fsc_tally t;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w);
+	w.processes.comm = "first";
+	ended(&w, 11, 5);
+	w.processes.comm = "another"; /* the table has forgotten it */
+	collect(&w, 1000);
+	ok(fsc_ledger_total(w.l, true, &t, &err), &err);
+	assert_string_equal(row_of(&t.calls, 0, 11)->key.comm, "first");
+	fsc_tally_release(&t);
+	end(&w);
+}
+
+static void after_a_while_their_calls_are_nobodys(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	ended(&w, 11, 5);
+	collect(&w, 1000);
+	assert_int_equal(calls_of(&w, 11), 5);
+	collect(&w, 0);
+	assert_int_equal(calls_of(&w, 11), 0);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 5);
+	assert_int_equal(all_calls(&w), 5);
+	end(&w);
+}
+
+static void only_so_many_are_shown_by_themselves(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	for (uint32_t pid = 1; pid <= 600; pid++)
+		ended(&w, pid, 2);
+	collect(&w, 1000);
+	assert_int_equal(calls_of(&w, 88), 0);
+	assert_int_equal(calls_of(&w, 89), 2);
+	assert_int_equal(calls_of(&w, 600), 2);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 176);
+	assert_int_equal(all_calls(&w), 1200);
+	/* Places in the list have moved; they are still found. */
+	ended(&w, 601, 1);
+	collect(&w, 1000);
+	assert_int_equal(calls_of(&w, 89), 0);
+	assert_int_equal(calls_of(&w, 90), 2);
+	assert_int_equal(calls_of(&w, 601), 1);
+	assert_int_equal(all_calls(&w), 1201);
+	end(&w);
+}
+
+/* A number that comes again is another process's: it and what ended before it go to nobody. */
+static void a_process_that_begins_inherits_nothing(void **state)
+{
+	struct world w;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w);
+	ended(&w, 11, 5);
+	ended(&w, 12, 6);
+	ended(&w, 13, 7);
+	collect(&w, 1000);
+	ok(fsc_ledger_began(w.l, 12, &err), &err);
+	measured(&w.hooks.running, 0, 12, 1);
+	assert_int_equal(calls_of(&w, 11), 0);
+	assert_int_equal(calls_of(&w, 12), 1);
+	assert_int_equal(calls_of(&w, 13), 7);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 11);
+	ok(fsc_ledger_began(w.l, 99, &err), &err); /* a new number moves nothing */
+	assert_int_equal(calls_of(&w, 13), 7);
+	end(&w);
+}
+
+static void a_number_that_ends_twice_is_the_later_process(void **state)
+{
+	struct world w;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w);
+	ended(&w, 11, 5);
+	collect(&w, 1000);
+	ok(fsc_ledger_began(w.l, 11, &err), &err);
+	ended(&w, 11, 2);
+	collect(&w, 1000);
+	assert_int_equal(calls_of(&w, 11), 2);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 5);
+	end(&w);
+}
+
+/* What comes after a process was forgotten is not lost. */
+static void numbers_that_come_late_are_nobodys(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.ended, 0, 50, 4); /* nobody has said that it ended */
+	collect(&w, 1000);
+	assert_int_equal(calls_of(&w, 50), 0);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 4);
+	end(&w);
+}
+
+/* ---- reports ---- */
+
+struct written {
+	uint64_t calls, errors;
+	size_t slow, processes;
+	bool whole;
+	int n;
+};
+
+static void on_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b)
+{
+	struct written *w = s->own;
+
+	(void)b;
+	*w = (struct written){.calls = sum_of(r->calls),
+			      .slow = r->n_slow,
+			      .processes = r->processes,
+			      .whole = r->whole,
+			      .n = w->n + 1};
+	for (size_t i = 0; i < r->n_errors; i++)
+		w->errors += r->errors[i].n;
+}
+
+static const struct fsc_sink_ops capture = {.name = "capture", .report = on_report};
+
+static struct written report(struct world *w, bool apart, bool whole)
+{
+	struct written got = {0};
+	struct fsc_sink sink = {.ops = &capture, .own = &got};
+	struct fsc_err err = {0};
+
+	sink.out = fopen("/dev/null", "w");
+	assert_non_null(sink.out);
+	ok(fsc_ledger_report(w->l, &sink, apart, whole, 10, &err), &err);
+	fclose(sink.out);
+	assert_int_equal(got.n, 1);
+	return got;
+}
+
+static void a_call_is_in_one_report_of_a_stretch(void **state)
+{
+	struct world w;
+	struct fsc_err err = {0};
+	struct written r;
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.running, 0, 10, 3);
+	ok(fsc_tally_error(&w.hooks.running, 0, 10, 5, 2, &err), &err);
+	r = report(&w, true, false);
+	assert_int_equal(r.calls, 3);
+	assert_int_equal(r.errors, 2);
+	assert_int_equal(r.processes, 3);
+	assert_false(r.whole);
+	measured(&w.hooks.running, 0, 10, 4);
+	measured(&w.hooks.running, 1, 12, 1);
+	ok(fsc_tally_error(&w.hooks.running, 0, 10, 5, 1, &err), &err);
+	r = report(&w, true, true); /* of everything, and not a stretch */
+	assert_int_equal(r.calls, 8);
+	assert_int_equal(r.errors, 3);
+	assert_int_equal(r.processes, 7);
+	assert_true(r.whole);
+	r = report(&w, true, false);
+	assert_int_equal(r.calls, 5);
+	assert_int_equal(r.errors, 1);
+	assert_int_equal(report(&w, true, false).calls, 0);
+	end(&w);
+}
+
+/* A process whose calls become nobody's between two reports has made none. */
+static void what_changes_hands_is_not_new(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	ended(&w, 11, 5);
+	collect(&w, 1000);
+	assert_int_equal(report(&w, true, false).calls, 5);
+	collect(&w, 0);
+	assert_int_equal(report(&w, true, false).calls, 0);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 5);
+	end(&w);
+}
+
+static void noted(struct world *w, uint32_t func, uint32_t pid, uint64_t ms)
+{
+	const struct fsc_call c = {.func = &w->hooks.funcs[func],
+				   .pid = pid,
+				   .duration_ns = ms * 1000000,
+				   .has_duration = true,
+				   .slow = true};
+	const struct fsc_noted_call *kept;
+	struct fsc_err err = {0};
+
+	ok(fsc_slow_add(w->slow, &c, func, 1e6, NULL, &kept, &err), &err);
+}
+
+static void a_slow_call_is_in_one_report_of_a_stretch(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.running, 0, 10, 3);
+	noted(&w, 0, 10, 3);
+	noted(&w, 0, 10, 4);
+	assert_int_equal(report(&w, true, false).slow, 2);
+	noted(&w, 0, 10, 5);
+	assert_int_equal(report(&w, true, false).slow, 1);
+	assert_int_equal(report(&w, true, false).slow, 0);
+	assert_int_equal(report(&w, true, true).slow, 3);
+	end(&w);
+}
+
+/* ---- snapshots ---- */
+
+static void a_view_folds_what_has_no_room(void **state)
+{
+	struct world w;
+	struct fsc_ledger_view v;
+	struct fsc_err err = {0};
+	size_t folded = 0;
+
+	(void)state;
+	begin(&w);
+	for (uint32_t pid = 1; pid <= 5; pid++)
+		measured(&w.hooks.running, 0, pid, pid);
+	noted(&w, 0, 2, 9);
+	noted(&w, 0, 77, 9);				   /* of a process without a row */
+	ok(fsc_ledger_view(w.l, true, 4, &v, &err), &err); /* both functions of two */
+	for (size_t i = 0; i < v.total.calls.rows.n; i++)
+		folded += FSC_AT(struct fsc_latency, &v.total.calls.rows, i)->folded;
+	assert_int_equal(v.total.calls.rows.n, 5);
+	assert_int_equal(folded, 3);
+	assert_int_equal(sum_of(&v.total.calls), 15);
+	assert_int_equal(v.snapshot.series_cap, 4);
+	assert_int_equal(v.snapshot.n_noted, 1);
+	assert_int_equal(
+	    FSC_AT(struct fsc_latency, &v.total.calls.rows, v.snapshot.noted[0].row)->key.pid, 2);
+	fsc_ledger_view_release(&v);
+	/* By function alone every row is nobody's; functions beyond the cap are folded. */
+	measured(&w.hooks.running, 1, 1, 1);
+	ok(fsc_ledger_view(w.l, false, 1, &v, &err), &err);
+	assert_int_equal(v.total.calls.rows.n, 2);
+	assert_false(row_of(&v.total.calls, 0, FSC_TALLY_NOBODY)->folded);
+	assert_true(row_of(&v.total.calls, 1, FSC_TALLY_NOBODY)->folded);
+	assert_int_equal(v.snapshot.n_noted, 2);
+	fsc_ledger_view_release(&v);
+	end(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(a_total_is_of_those_that_run_and_those_that_ended),
+	    cmocka_unit_test(time_stops_when_the_run_has_ended),
+	    cmocka_unit_test(the_name_is_that_of_the_process_when_it_ended),
+	    cmocka_unit_test(after_a_while_their_calls_are_nobodys),
+	    cmocka_unit_test(only_so_many_are_shown_by_themselves),
+	    cmocka_unit_test(a_process_that_begins_inherits_nothing),
+	    cmocka_unit_test(a_number_that_ends_twice_is_the_later_process),
+	    cmocka_unit_test(numbers_that_come_late_are_nobodys),
+	    cmocka_unit_test(a_call_is_in_one_report_of_a_stretch),
+	    cmocka_unit_test(what_changes_hands_is_not_new),
+	    cmocka_unit_test(a_slow_call_is_in_one_report_of_a_stretch),
+	    cmocka_unit_test(a_view_folds_what_has_no_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
