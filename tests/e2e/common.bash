@@ -11,6 +11,10 @@ bats_require_minimum_version 1.5.0
 E2E_TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 FUNCSCOPE=$(realpath -m "${FUNCSCOPE:-$E2E_TOP/build/funcscope}")
 FIXTURES=$(realpath -m "${FIXTURES:-$E2E_TOP/build/fixtures}")
+# The sanitized program takes several times as long: what it has to keep up with is made less.
+SANITIZED=
+# shellcheck disable=SC2034 # for the tests
+[[ $FUNCSCOPE != */san/funcscope ]] || SANITIZED=1
 export LC_ALL=C.UTF-8
 
 # ---- life of a test ----

@@ -201,7 +201,7 @@ MEMORY='malloc=10 free=4 pitched managed async pool vmm pinned registered nullfr
 # bats test_tags=guest,long,deep
 @test "gpu: exactly the leaks that were planted, by their stacks" {
 	n=10000
-	[[ -z ${IN_VM:-} ]] || n=500
+	[[ -z ${IN_VM:-}$SANITIZED ]] || n=500
 	measure gpu -- "$GPU/gpuleak" "$n"
 	same '{"comm":"gpuleak"}'
 	assert_eq leaks "$(truth '.leaks | map([.stack, .count, .bytes]) | sort')" \
@@ -492,8 +492,10 @@ clean() {
 	assert_eq allocations 600 "$(events gpu_alloc)"
 	assert_eq frees 300 "$(events gpu_free .known)"
 	assert_eq processes "$(jq .pid many | sort)" "$(out 'select(.type == "gpu_alloc").pid' | sort -u)"
-	assert_eq "names in the stacks" 600 "$(events gpu_alloc '.stack[:2] == ["cudaMalloc", "do_malloc"]')"
 	nothing_lost
+	# the files are found through processes that have exited before a slow program looks
+	[[ -n $SANITIZED ]] ||
+		assert_eq "names in the stacks" 600 "$(events gpu_alloc '.stack[:2] == ["cudaMalloc", "do_malloc"]')"
 }
 
 hooked() {
