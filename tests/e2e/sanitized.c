@@ -1,6 +1,6 @@
 /* Linked into the sanitized program alone (mk/test.mk), so that no report gets lost in the
  * end-to-end tests. Reports go to files that every test looks for when it ends (common.bash). A
- * child that reads files of strangers may write none (src/sym/confine.c): its parent, which would
+ * child that reads files of strangers may write none (src/base/confine.c): its parent, which would
  * call the file damaged, reports for it. */
 #include <signal.h>
 #include <stdio.h>

@@ -125,7 +125,7 @@ static void without_a_file_nothing_is_read_again(void **state)
 	begin(&w, A);
 	w.opts.path = NULL;
 	assert_true(fsc_monitor_reload(&w.m, &err) < 0);
-	assert_non_null(strstr(err.msg, "without a file"));
+	assert_non_null(strstr(err.msg, "without a configuration file"));
 	assert_int_equal(w.m.failed_reloads, 0);
 	end(&w);
 }
@@ -240,7 +240,7 @@ static void the_command_lines_processes_and_command_stay(void **state)
 	const pid_t self = getpid();
 	struct world w;
 	struct fsc_err err = {0};
-	const struct fsc_snoop_targets *t;
+	const struct fsc_filter *t;
 
 	(void)state;
 	begin(&w, A);
