@@ -23,6 +23,8 @@
 struct world {
 	char path[64];
 	struct fsc_monitor_opts opts;
+	struct fsc_output_opts out;
+	struct fsc_run run;
 	struct fsc_monitor m;
 };
 
@@ -47,7 +49,10 @@ static void begin(struct world *w, const char *text)
 	close(fd);
 	write_file(w, text);
 	w->opts.path = w->path;
+	w->opts.out = &w->out;
 	m->opts = &w->opts;
+	m->run = &w->run;
+	monitor_ok(fsc_loop_init(&w->run.loop, &err), &err);
 	m->config = calloc(1, sizeof(*m->config));
 	assert_non_null(m->config);
 	monitor_config(text, m->config);
@@ -61,6 +66,7 @@ static void begin(struct world *w, const char *text)
 
 static void end(struct world *w)
 {
+	fsc_loop_release(&w->run.loop);
 	fsc_ledger_free(w->m.ledger);
 	fsc_hooks_free(w->m.hooks);
 	fsc_processes_free(w->m.processes);
