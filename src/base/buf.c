@@ -1,7 +1,6 @@
 /* struct fsc_buf: a growing string with a sticky failure. */
 #include "base/buf.h"
 
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,20 +50,27 @@ void fsc_buf_putc(struct fsc_buf *b, char c)
 	fsc_buf_add(b, &c, 1);
 }
 
+void fsc_buf_vprintf(struct fsc_buf *b, const char *fmt, va_list ap)
+{
+	va_list again;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (n < 0 || !reserve(b, (size_t)n))
+		return;
+	vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
+	b->n += (size_t)n;
+}
+
 void fsc_buf_printf(struct fsc_buf *b, const char *fmt, ...)
 {
 	va_list ap;
-	int n;
 
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	fsc_buf_vprintf(b, fmt, ap);
 	va_end(ap);
-	if (n < 0 || !reserve(b, (size_t)n))
-		return;
-	va_start(ap, fmt);
-	vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
-	va_end(ap);
-	b->n += (size_t)n;
 }
 
 void fsc_buf_pad(struct fsc_buf *b, char c, size_t n)

@@ -3,6 +3,7 @@
 #ifndef FSC_BASE_BUF_H
 #define FSC_BASE_BUF_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -16,6 +17,8 @@ void fsc_buf_add(struct fsc_buf *b, const char *s, size_t n);
 void fsc_buf_puts(struct fsc_buf *b, const char *s);
 void fsc_buf_putc(struct fsc_buf *b, char c);
 void fsc_buf_printf(struct fsc_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void fsc_buf_vprintf(struct fsc_buf *b, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 /* Appends n copies of c. */
 void fsc_buf_pad(struct fsc_buf *b, char c, size_t n);
 /* Empties the text, keeps the memory and clears the failure. */

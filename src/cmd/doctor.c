@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/fmt.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
 #include "engine/features.h"
 #include "engine/hazards.h"
@@ -45,16 +46,12 @@ static void finding(struct report *r, bool ok, const char *name, const char *det
 		    const char *advice)
 {
 	if (r->json) {
-		fsc_buf_printf(&r->b,
-			       "{\"type\":\"check\",\"ok\":%s,\"name\":", ok ? "true" : "false");
-		fsc_fmt_json(&r->b, name);
-		fsc_buf_puts(&r->b, ",\"detail\":");
-		fsc_fmt_json(&r->b, detail);
-		if (!ok) {
-			fsc_buf_puts(&r->b, ",\"advice\":");
-			fsc_fmt_json(&r->b, advice);
-		}
-		fsc_buf_puts(&r->b, "}\n");
+		fsc_json_line(&r->b, "check");
+		fsc_json_bool(&r->b, "ok", ok);
+		fsc_json_string(&r->b, "name", name);
+		fsc_json_string(&r->b, "detail", detail);
+		fsc_json_string_if(&r->b, "advice", ok ? NULL : advice);
+		fsc_json_line_end(&r->b);
 		return;
 	}
 	fsc_buf_printf(&r->b, "  %-3s  %-19s  ", ok ? "yes" : "no", name);
@@ -176,12 +173,10 @@ static bool check_hazards(struct report *r)
 static void verdict_line(struct report *r, const char *what, const char *rung)
 {
 	if (r->json) {
-		fsc_buf_printf(&r->b, "{\"type\":\"rung\",\"for\":\"%s\",\"rung\":", what);
-		if (rung)
-			fsc_fmt_json(&r->b, rung);
-		else
-			fsc_buf_puts(&r->b, "null");
-		fsc_buf_puts(&r->b, "}\n");
+		fsc_json_line(&r->b, "rung");
+		fsc_json_string(&r->b, "for", what);
+		fsc_json_string(&r->b, "rung", rung);
+		fsc_json_line_end(&r->b);
 		return;
 	}
 	fsc_buf_printf(&r->b, "  %-18s %s\n", what, rung ? rung : "cannot be probed here");

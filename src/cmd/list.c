@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/probes.h"
 
@@ -52,32 +53,22 @@ static void add_text(const struct fsc_target *t, const struct fsc_target_row *r,
 
 static void add_json(const struct fsc_target *t, const struct fsc_target_row *r, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, "{\"type\":\"probe\",\"kind\":\"%s\",\"binary\":", r->kind);
-	fsc_fmt_json(b, r->binary);
-	fsc_buf_puts(b, ",\"function\":");
-	fsc_fmt_json(b, r->name);
-	if (r->symbol) {
-		fsc_buf_puts(b, ",\"symbol\":");
-		fsc_fmt_json(b, r->symbol);
-	}
-	if (t->aliases) {
-		fsc_buf_puts(b, ",\"aliases\":");
-		fsc_fmt_json(b, t->aliases);
-	}
+	fsc_json_line(b, "probe");
+	fsc_json_string(b, "kind", r->kind);
+	fsc_json_string(b, "binary", r->binary);
+	fsc_json_string(b, "function", r->name);
+	fsc_json_string_if(b, "symbol", r->symbol);
+	fsc_json_string_if(b, "aliases", t->aliases);
 	/* An address needs more bits than a JSON number keeps: a string. */
-	if (t->site == FSC_SITE_KERNEL) {
-		fsc_buf_puts(b, ",\"address\":\"");
-		add_where(t, b);
-		fsc_buf_puts(b, "\"}\n");
-		return;
-	}
-	fsc_buf_puts(b, t->site == FSC_SITE_USER ? ",\"offset\":" : ",\"event_id\":");
-	fsc_buf_printf(b, "%llu",
-		       t->site == FSC_SITE_USER ? (unsigned long long)t->offset
-						: (unsigned long long)t->event_id);
+	if (t->site == FSC_SITE_KERNEL)
+		fsc_json_printf(b, "address", "\"%#" PRIx64 "\"", t->addr + t->offset);
+	else if (t->site == FSC_SITE_TRACEPOINT)
+		fsc_json_uint(b, "event_id", (uint64_t)t->event_id);
+	else
+		fsc_json_uint(b, "offset", t->offset);
 	if (t->site == FSC_SITE_USER)
-		fsc_buf_printf(b, ",\"nop5\":%s", t->nop5 ? "true" : "false");
-	fsc_buf_puts(b, "}\n");
+		fsc_json_bool(b, "nop5", t->nop5);
+	fsc_json_line_end(b);
 }
 
 /* What matches and would get no probe, with the reason. */
@@ -91,11 +82,10 @@ static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf 
 		fsc_buf_putc(b, '\n');
 		return;
 	}
-	fsc_buf_puts(b, "{\"type\":\"refused\",\"function\":");
-	fsc_fmt_json(b, k->name);
-	fsc_buf_puts(b, ",\"why\":");
-	fsc_fmt_json(b, k->why);
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line(b, "refused");
+	fsc_json_string(b, "function", k->name);
+	fsc_json_string(b, "why", k->why);
+	fsc_json_line_end(b);
 }
 
 static int print(const struct fsc_targets *t, int format, struct fsc_err *err)

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/fmt.h"
+#include "base/json.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -120,8 +120,9 @@ static void say_dropped(struct client *x)
 {
 	if (x->dropped == x->dropped_said || x->out.n - x->sent > MOST_WAITING / 2)
 		return;
-	fsc_buf_printf(&x->out, "{\"type\":\"dropped\",\"count\":%llu}\n",
-		       (unsigned long long)(x->dropped - x->dropped_said));
+	fsc_json_line(&x->out, "dropped");
+	fsc_json_uint(&x->out, "count", x->dropped - x->dropped_said);
+	fsc_json_line_end(&x->out);
 	x->dropped_said = x->dropped;
 }
 
@@ -230,7 +231,8 @@ static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struc
 	json_decref(x->wants);
 	x->wants = json_incref(request);
 	x->min_ns = min_ns;
-	fsc_buf_puts(b, "{\"type\":\"subscribed\"}\n");
+	fsc_json_line(b, "subscribed");
+	fsc_json_line_end(b);
 	return 0;
 }
 
@@ -259,17 +261,16 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 
 	if (!request)
 		fsc_err_set(&err, EINVAL, "not JSON: %s", why.text);
-	else if (!answer(c, x, request, &b, &err) && x->wants != request)
-		fsc_buf_puts(&b, "{\"type\":\"done\"}\n");
+	else if (!answer(c, x, request, &b, &err) && x->wants != request) {
+		fsc_json_line(&b, "done");
+		fsc_json_line_end(&b);
+	}
 	if (err.code) {
 		fsc_buf_clear(&b);
-		fsc_buf_puts(&b, "{\"type\":\"error\",\"message\":");
-		fsc_fmt_json(&b, err.msg);
-		if (err.hint[0]) {
-			fsc_buf_puts(&b, ",\"hint\":");
-			fsc_fmt_json(&b, err.hint);
-		}
-		fsc_buf_puts(&b, "}\n");
+		fsc_json_line(&b, "error");
+		fsc_json_string(&b, "message", err.msg);
+		fsc_json_string_if(&b, "hint", err.hint[0] ? err.hint : NULL);
+		fsc_json_line_end(&b);
 	}
 	json_decref(request);
 	/* An answer was asked for, and is never dropped. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "monitor/monitor_priv.h"
@@ -14,23 +15,17 @@ static const char *text_of(const json_t *request, const char *key)
 	return json_string_value(json_object_get(request, key));
 }
 
-static void put_text(struct fsc_buf *b, const char *key, const char *value)
-{
-	fsc_buf_printf(b, ",\"%s\":", key);
-	fsc_fmt_json(b, value);
-}
-
 /* ---- questions ---- */
 
 static void put_missing(const struct fsc_snoop_func *f, void *arg)
 {
 	struct fsc_buf *b = arg;
 
-	fsc_buf_puts(b, "{\"type\":\"missing\"");
-	put_text(b, "group", f->group);
-	put_text(b, "function", f->name);
-	put_text(b, "symbol", f->symbol);
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line(b, "missing");
+	fsc_json_string(b, "group", f->group);
+	fsc_json_string(b, "function", f->name);
+	fsc_json_string(b, "symbol", f->symbol);
+	fsc_json_line_end(b);
 }
 
 static int list(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
@@ -45,10 +40,13 @@ static int list(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
 
 		if (!e)
 			continue;
-		fsc_buf_puts(b, "{\"type\":\"function\"");
+		fsc_json_line(b, "function");
 		fsc_json_function(&funcs[i], b);
-		fsc_buf_printf(b, ",\"cookie\":%u,\"places\":%zu,\"slow_ns\":%.0f,\"sample\":%u}\n",
-			       i + 1, fsc_hooks_places(m->hooks, i), e->slow_ns, e->sample);
+		fsc_json_uint(b, "cookie", i + 1);
+		fsc_json_uint(b, "places", fsc_hooks_places(m->hooks, i));
+		fsc_json_real(b, "slow_ns", e->slow_ns, 0);
+		fsc_json_uint(b, "sample", e->sample);
+		fsc_json_line_end(b);
 	}
 	fsc_hooks_missing(m->hooks, put_missing, b);
 	return 0;
@@ -99,16 +97,17 @@ static int status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *
 		  struct fsc_err *err)
 {
 	(void)request, (void)err;
-	fsc_buf_printf(b, "{\"type\":\"status\",\"pid\":%d", getpid());
-	put_text(b, "config", m->config->path);
-	fsc_buf_printf(b,
-		       ",\"config_ok\":%s,\"reloads\":%llu,\"failed_reloads\":%llu,"
-		       "\"processes\":%zu,\"slow_calls\":%llu,\"clients\":%zu,\"dropped\":%llu}\n",
-		       m->config_ok ? "true" : "false", (unsigned long long)m->reloads,
-		       (unsigned long long)m->failed_reloads,
-		       fsc_processes_count(m->processes, false),
-		       (unsigned long long)fsc_slow_count(m->slow), fsc_control_clients(m->control),
-		       (unsigned long long)fsc_control_dropped(m->control));
+	fsc_json_line(b, "status");
+	fsc_json_int(b, "pid", getpid());
+	fsc_json_string(b, "config", m->config->path);
+	fsc_json_bool(b, "config_ok", m->config_ok);
+	fsc_json_uint(b, "reloads", m->reloads);
+	fsc_json_uint(b, "failed_reloads", m->failed_reloads);
+	fsc_json_uint(b, "processes", fsc_processes_count(m->processes, false));
+	fsc_json_uint(b, "slow_calls", fsc_slow_count(m->slow));
+	fsc_json_uint(b, "clients", fsc_control_clients(m->control));
+	fsc_json_uint(b, "dropped", fsc_control_dropped(m->control));
+	fsc_json_line_end(b);
 	return 0;
 }
 
@@ -229,10 +228,11 @@ static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, 
 		rc = adopt(m, &c, err);
 	if (rc)
 		return rc;
-	fsc_buf_puts(b, "{\"type\":\"added\"");
-	put_text(b, "function", name);
-	fsc_buf_printf(b, ",\"found\":%zu}\n",
-		       find(m->config, group, name, &at) ? fsc_hooks_found(m->hooks, at) : 0);
+	fsc_json_line(b, "added");
+	fsc_json_string(b, "function", name);
+	fsc_json_uint(b, "found",
+		      find(m->config, group, name, &at) ? fsc_hooks_found(m->hooks, at) : 0);
+	fsc_json_line_end(b);
 	return 0;
 }
 
@@ -251,9 +251,9 @@ static int take_away(struct fsc_monitor *m, const json_t *request, struct fsc_bu
 		rc = adopt(m, &c, err);
 	if (rc)
 		return rc;
-	fsc_buf_puts(b, "{\"type\":\"removed\"");
-	put_text(b, "function", name);
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line(b, "removed");
+	fsc_json_string(b, "function", name);
+	fsc_json_line_end(b);
 	return 0;
 }
 
@@ -265,7 +265,8 @@ static int reload(struct fsc_monitor *m, const json_t *request, struct fsc_buf *
 	(void)request;
 	if (rc)
 		return rc;
-	fsc_buf_puts(b, "{\"type\":\"reloaded\"}\n");
+	fsc_json_line(b, "reloaded");
+	fsc_json_line_end(b);
 	return 0;
 }
 

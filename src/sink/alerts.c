@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/fmt.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "sink/noted.h"
 #include "sink/series.h"
@@ -23,26 +24,12 @@ static void add(struct fsc_buf *b, const char *key, const char *value)
 	struct fsc_buf safe = {0};
 
 	fsc_fmt_term(&safe, value);
-	fsc_buf_printf(b, "%s\"%s\":", b->s && b->s[b->n - 1] != '{' ? "," : "", key);
-	fsc_fmt_json(b, fsc_buf_str(&safe));
-	b->failed |= safe.failed;
-	fsc_buf_release(&safe);
+	fsc_json_buf(b, key, &safe);
 }
 
 static void add_number(struct fsc_buf *b, const char *key, uint64_t v)
 {
-	fsc_buf_printf(b, ",\"%s\":\"%llu\"", key, (unsigned long long)v);
-}
-
-/* What is put together in words, which may have lines; left out where there is nothing to say. */
-static void add_words(struct fsc_buf *b, const char *key, struct fsc_buf *words)
-{
-	if (words->n) {
-		fsc_buf_printf(b, ",\"%s\":", key);
-		fsc_fmt_json(b, fsc_buf_str(words));
-	}
-	b->failed |= words->failed;
-	fsc_buf_release(words);
+	fsc_json_printf(b, key, "\"%llu\"", (unsigned long long)v);
 }
 
 /* RFC 3339, in UTC. */
@@ -54,7 +41,7 @@ static void add_time(struct fsc_buf *b, const char *key, uint64_t ns)
 
 	if (gmtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	fsc_buf_printf(b, ",\"%s\":\"%s.%03uZ\"", key, text, (unsigned)(ns / 1000000 % 1000));
+	fsc_json_printf(b, key, "\"%s.%03uZ\"", text, (unsigned)(ns / 1000000 % 1000));
 }
 
 /* ---- alerts ---- */
@@ -68,14 +55,14 @@ static void add_labels(const struct fsc_func *f, const struct fsc_snapshot *s, s
 					{"severity", "warning"}};
 	const size_t n = sizeof(own) / sizeof(own[0]);
 
-	fsc_buf_puts(b, "\"labels\":{");
+	fsc_json_begin(b, "labels", '{');
 	for (size_t i = 0; i < n; i++)
 		if (own[i].value && *own[i].value)
 			add(b, own[i].name, own[i].value);
 	for (size_t i = 0; i < s->n_labels; i++)
 		if (fsc_series_label_fits(s->labels, i, own, n))
 			add(b, s->labels[i].name, s->labels[i].value);
-	fsc_buf_putc(b, '}');
+	fsc_json_end(b, '}');
 }
 
 static void add_annotations(const struct alert *a, struct fsc_buf *b)
@@ -83,39 +70,37 @@ static void add_annotations(const struct alert *a, struct fsc_buf *b)
 	const struct fsc_call *c = a->slowest->call;
 	struct fsc_buf words = {0};
 
-	fsc_buf_puts(b, ",\"annotations\":{\"summary\":");
+	fsc_json_begin(b, "annotations", '{');
 	fsc_noted_sentence(a->slowest, &words);
 	fsc_buf_printf(&words, " (pid %u, ", c->pid);
 	fsc_fmt_term(&words, c->comm);
 	fsc_buf_putc(&words, ')');
 	if (a->n > 1)
 		fsc_buf_printf(&words, ", the slowest of %llu calls", (unsigned long long)a->n);
-	fsc_fmt_json(b, fsc_buf_str(&words));
-	b->failed |= words.failed;
-	fsc_buf_release(&words);
+	fsc_json_buf(b, "summary", &words);
 	if (c->has_duration)
 		fsc_fmt_ns(&words, (double)c->duration_ns);
-	add_words(b, "duration", &words);
+	fsc_json_buf_if(b, "duration", &words);
 	add_number(b, "pid", c->pid);
 	add_number(b, "tid", c->tid);
 	add(b, "comm", c->comm);
 	add_number(b, "call_id", a->slowest->id);
 	fsc_noted_args(c, &words);
-	add_words(b, "args", &words);
+	fsc_json_buf_if(b, "args", &words);
 	fsc_noted_stack(c, &words);
-	add_words(b, "stack", &words);
-	fsc_buf_putc(b, '}');
+	fsc_json_buf_if(b, "stack", &words);
+	fsc_json_end(b, '}');
 }
 
 static void add_alert(const struct alert *a, const struct fsc_snapshot *s, double for_s,
 		      struct fsc_buf *b)
 {
-	fsc_buf_putc(b, '{');
+	fsc_json_begin(b, NULL, '{');
 	add_labels(a->slowest->call->func, s, b);
 	add_annotations(a, b);
 	add_time(b, "startsAt", a->since_ns < s->time_ns ? a->since_ns : s->time_ns);
 	add_time(b, "endsAt", s->time_ns + (for_s > 0 ? (uint64_t)(for_s * 1e9) : 0));
-	fsc_buf_putc(b, '}');
+	fsc_json_end(b, '}');
 }
 
 /* Functions are one where their labels are. */
@@ -164,13 +149,10 @@ void fsc_alerts_write(const struct fsc_noted_call *calls, size_t n, const struct
 	for (size_t i = 0; i < n; i++)
 		if (!note_call(&alerts, &index, &key, &calls[i]))
 			b->failed = true;
-	fsc_buf_putc(b, '[');
-	for (size_t i = 0; !fsc_buf_failed(b) && i < alerts.n; i++) {
-		if (i)
-			fsc_buf_putc(b, ',');
+	fsc_json_begin(b, NULL, '[');
+	for (size_t i = 0; !fsc_buf_failed(b) && i < alerts.n; i++)
 		add_alert(FSC_AT(struct alert, &alerts, i), s, for_s, b);
-	}
-	fsc_buf_putc(b, ']');
+	fsc_json_end(b, ']');
 	fsc_buf_release(&key);
 	fsc_map_release(&index);
 	fsc_vec_release(&alerts);

@@ -2,26 +2,15 @@
  * known is null. */
 #include <math.h>
 
-#include "base/fmt.h"
+#include "base/json.h"
 #include "sink/sink.h"
 
-static void add_number(struct fsc_buf *b, const char *key, double v, int digits)
+static void add_p(struct fsc_buf *b, const char *key, const struct fsc_diff *d, double p)
 {
-	if (isfinite(v))
-		fsc_buf_printf(b, ",\"%s\":%.*f", key, digits, v);
+	if (d->why)
+		fsc_json_null(b, key);
 	else
-		fsc_buf_printf(b, ",\"%s\":null", key);
-}
-
-static void add_function(const char *kind, const char *binary, const char *function,
-			 struct fsc_buf *b)
-{
-	fsc_buf_puts(b, "\"kind\":");
-	fsc_fmt_json(b, kind);
-	fsc_buf_puts(b, ",\"binary\":");
-	fsc_fmt_json(b, binary);
-	fsc_buf_puts(b, ",\"function\":");
-	fsc_fmt_json(b, function);
+		fsc_json_printf(b, key, "%.6g", p);
 }
 
 static void add_diff(const struct fsc_comparison *c, const struct fsc_diff_row *r, size_t stat,
@@ -29,74 +18,67 @@ static void add_diff(const struct fsc_comparison *c, const struct fsc_diff_row *
 {
 	const struct fsc_diff *d = &r->stat[stat];
 
-	fsc_buf_puts(b, "{\"type\":\"diff\",");
-	add_function(r->kind, r->binary, r->function, b);
-	fsc_buf_printf(b, ",\"stat\":\"%s\"", fsc_stat_names[stat]);
-	add_number(b, "before_ns", d->before_ns, 3);
-	add_number(b, "after_ns", d->after_ns, 3);
-	add_number(b, "change_percent", d->change, 4);
-	add_number(b, "low_percent", d->low, 4);
-	add_number(b, "high_percent", d->high, 4);
-	if (d->why)
-		fsc_buf_puts(b, ",\"p\":null,\"p_corrected\":null");
-	else
-		fsc_buf_printf(b, ",\"p\":%.6g,\"p_corrected\":%.6g", d->p, d->p_corrected);
-	fsc_buf_printf(b, ",\"verdict\":\"%s\"", fsc_verdict_names[d->verdict]);
-	if (d->why) {
-		fsc_buf_puts(b, ",\"why\":");
-		fsc_fmt_json(b, d->why);
-	}
-	fsc_buf_printf(b, ",\"units_before\":%zu,\"units_after\":%zu,\"unit\":\"%s\",\"more\":",
-		       d->units_before, d->units_after, fsc_replicate_names[c->unit]);
-	if (d->more)
-		fsc_buf_printf(b, "%zu", d->more);
-	else
-		fsc_buf_puts(b, "null");
-	if (r->at_floor)
-		fsc_buf_puts(b, ",\"at_floor\":true");
-	if (c->check.unfit)
-		fsc_buf_puts(b, ",\"unfit\":true");
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line(b, "diff");
+	fsc_json_names(r->kind, r->binary, r->function, b);
+	fsc_json_string(b, "stat", fsc_stat_names[stat]);
+	fsc_json_real(b, "before_ns", d->before_ns, 3);
+	fsc_json_real(b, "after_ns", d->after_ns, 3);
+	fsc_json_real(b, "change_percent", d->change, 4);
+	fsc_json_real(b, "low_percent", d->low, 4);
+	fsc_json_real(b, "high_percent", d->high, 4);
+	add_p(b, "p", d, d->p);
+	add_p(b, "p_corrected", d, d->p_corrected);
+	fsc_json_string(b, "verdict", fsc_verdict_names[d->verdict]);
+	fsc_json_string_if(b, "why", d->why);
+	fsc_json_uint(b, "units_before", d->units_before);
+	fsc_json_uint(b, "units_after", d->units_after);
+	fsc_json_string(b, "unit", fsc_replicate_names[c->unit]);
+	fsc_json_real(b, "more", d->more ? (double)d->more : NAN, 0);
+	fsc_json_bool_if(b, "at_floor", r->at_floor);
+	fsc_json_bool_if(b, "unfit", c->check.unfit);
+	fsc_json_line_end(b);
 }
 
 static void add_only(const char *key, const struct fsc_vec *only, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, ",\"%s\":[", key);
+	fsc_json_begin(b, key, '[');
 	for (size_t i = 0; i < only->n; i++) {
 		const struct fsc_recorded *f = *FSC_AT(const struct fsc_recorded *, only, i);
 
-		fsc_buf_puts(b, i ? ",{" : "{");
-		add_function(f->kind, f->binary, f->function, b);
-		fsc_buf_putc(b, '}');
+		fsc_json_begin(b, NULL, '{');
+		fsc_json_names(f->kind, f->binary, f->function, b);
+		fsc_json_end(b, '}');
 	}
-	fsc_buf_putc(b, ']');
+	fsc_json_end(b, ']');
 }
 
 static void add_summary(const struct fsc_comparison *c, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, "{\"type\":\"summary\",\"functions\":%zu", c->rows.n + c->hidden);
+	fsc_json_line(b, "summary");
+	fsc_json_uint(b, "functions", c->rows.n + c->hidden);
 	add_only("only_before", &c->only_before, b);
 	add_only("only_after", &c->only_after, b);
-	fsc_buf_puts(b, ",\"verdicts\":{");
+	fsc_json_begin(b, "verdicts", '{');
 	for (size_t i = 0; i < FSC_VERDICTS; i++)
-		fsc_buf_printf(b, "%s\"%s\":%zu", i ? "," : "", fsc_verdict_names[i],
-			       c->verdicts[i]);
-	fsc_buf_printf(b,
-		       "},\"confidence_percent\":%g,\"margin_percent\":%g,\"comparisons\":%zu,"
-		       "\"unit\":\"%s\",\"paired\":%s,\"runs_before\":%zu,\"runs_after\":%zu",
-		       c->confidence, c->margin, c->tests, fsc_replicate_names[c->unit],
-		       c->unit == FSC_REPLICATE_PAIR ? "true" : "false", c->runs_before,
-		       c->runs_after);
+		fsc_json_uint(b, fsc_verdict_names[i], c->verdicts[i]);
+	fsc_json_end(b, '}');
+	fsc_json_printf(b, "confidence_percent", "%g", c->confidence);
+	fsc_json_printf(b, "margin_percent", "%g", c->margin);
+	fsc_json_uint(b, "comparisons", c->tests);
+	fsc_json_string(b, "unit", fsc_replicate_names[c->unit]);
+	fsc_json_bool(b, "paired", c->unit == FSC_REPLICATE_PAIR);
+	fsc_json_uint(b, "runs_before", c->runs_before);
+	fsc_json_uint(b, "runs_after", c->runs_after);
 	if (c->check.done) {
-		fsc_buf_printf(b, ",\"a_against_a\":{\"unfit\":%s",
-			       c->check.unfit ? "true" : "false");
-		add_number(b, "change_percent", c->check.change, 4);
-		add_number(b, "low_percent", c->check.low, 4);
-		add_number(b, "high_percent", c->check.high, 4);
-		add_number(b, "resolution_percent", c->check.resolution, 4);
-		fsc_buf_putc(b, '}');
+		fsc_json_begin(b, "a_against_a", '{');
+		fsc_json_bool(b, "unfit", c->check.unfit);
+		fsc_json_real(b, "change_percent", c->check.change, 4);
+		fsc_json_real(b, "low_percent", c->check.low, 4);
+		fsc_json_real(b, "high_percent", c->check.high, 4);
+		fsc_json_real(b, "resolution_percent", c->check.resolution, 4);
+		fsc_json_end(b, '}');
 	}
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line_end(b);
 }
 
 void fsc_json_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_buf *b)

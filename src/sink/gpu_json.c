@@ -1,7 +1,7 @@
 /* What CUDA programs did, for programs: one object an event. The sums are in gpu_json_report.c. */
 #include "sink/gpu_json.h"
 
-#include "base/fmt.h"
+#include "base/json.h"
 #include "sink/sink.h"
 
 /* Of events, and of failed ones as "op". */
@@ -11,51 +11,15 @@ static const char *const names[FSC_GPU_EV_MAX] = {
     [FSC_GPU_EV_TENSOR] = "tensor", [FSC_GPU_EV_OTHER] = "other",
 };
 
-void fsc_gpu_json_string(struct fsc_buf *b, const char *key, const char *value)
-{
-	if (!value)
-		return;
-	fsc_buf_printf(b, ",\"%s\":", key);
-	fsc_fmt_json(b, value);
-}
-
-void fsc_gpu_json_number(struct fsc_buf *b, const char *key, uint64_t value)
-{
-	fsc_buf_printf(b, ",\"%s\":%llu", key, (unsigned long long)value);
-}
-
-void fsc_gpu_json_bool(struct fsc_buf *b, const char *key, bool value)
-{
-	fsc_buf_printf(b, ",\"%s\":%s", key, value ? "true" : "false");
-}
-
 void fsc_gpu_json_dims(struct fsc_buf *b, const char *key, const uint32_t dims[3])
 {
-	fsc_buf_printf(b, ",\"%s\":[%u,%u,%u]", key, dims[0], dims[1], dims[2]);
-}
-
-/* Addresses and handles: 64 bits do not survive as numbers in every reader. */
-static void add_address(struct fsc_buf *b, const char *key, uint64_t value)
-{
-	fsc_buf_printf(b, ",\"%s\":\"0x%llx\"", key, (unsigned long long)value);
-}
-
-static void add_list(struct fsc_buf *b, const char *key, const char *const *list, size_t n)
-{
-	if (!n)
-		return;
-	fsc_buf_printf(b, ",\"%s\":[", key);
-	for (size_t i = 0; i < n; i++) {
-		fsc_buf_puts(b, i ? "," : "");
-		fsc_fmt_json(b, list[i]);
-	}
-	fsc_buf_putc(b, ']');
+	fsc_json_printf(b, key, "[%u,%u,%u]", dims[0], dims[1], dims[2]);
 }
 
 void fsc_gpu_json_stack(struct fsc_buf *b, const struct fsc_gpu_stack *s)
 {
-	add_list(b, "stack", s->frames, s->n);
-	add_list(b, "python", s->python, s->n_python);
+	fsc_json_strings_if(b, "stack", s->frames, s->n);
+	fsc_json_strings_if(b, "python", s->python, s->n_python);
 }
 
 /* ---- what each type has of its own ---- */
@@ -74,103 +38,99 @@ static void add_args(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
 	if (!e->n_args)
 		return;
-	fsc_buf_puts(b, ",\"args\":[");
+	fsc_json_begin(b, "args", '[');
 	for (size_t i = 0; i < e->n_args; i++)
-		fsc_buf_printf(b, "%s\"0x%llx\"", i ? "," : "", (unsigned long long)argument(e, i));
-	fsc_buf_putc(b, ']');
+		fsc_json_hex(b, NULL, argument(e, i));
+	fsc_json_end(b, ']');
 }
 
 static void add_duration(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
 	if (e->timed)
-		fsc_gpu_json_number(b, "duration_ns", e->dur_ns);
+		fsc_json_uint(b, "duration_ns", e->dur_ns);
 }
 
 static void add_launch(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_string(b, "kind", fsc_gpu_launch_names[e->launch]);
+	fsc_json_string_if(b, "kind", fsc_gpu_launch_names[e->launch]);
 	if (e->launch == FSC_GPU_GRAPH_LAUNCH) {
-		if (e->graph_kernels)
-			fsc_gpu_json_number(b, "graph_kernels", e->graph_kernels);
+		fsc_json_uint_if(b, "graph_kernels", e->graph_kernels);
 	} else {
-		fsc_gpu_json_string(b, "kernel", e->kernel);
-		fsc_gpu_json_string(b, "symbol", e->symbol);
+		fsc_json_string_if(b, "kernel", e->kernel);
+		fsc_json_string_if(b, "symbol", e->symbol);
 		fsc_gpu_json_dims(b, "grid", e->grid);
 		fsc_gpu_json_dims(b, "block", e->block);
-		fsc_gpu_json_number(b, "shared", e->shared);
+		fsc_json_uint(b, "shared", e->shared);
 	}
-	add_address(b, "stream", e->stream);
-	fsc_gpu_json_bool(b, "captured", e->captured);
+	fsc_json_hex(b, "stream", e->stream);
+	fsc_json_bool(b, "captured", e->captured);
 	add_args(b, e);
 	add_duration(b, e);
 }
 
 static void add_alloc(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_string(b, "kind", fsc_gpu_mem_names[e->mem]);
-	add_address(b, "address", e->addr);
-	fsc_gpu_json_number(b, "bytes", e->bytes);
+	fsc_json_string_if(b, "kind", fsc_gpu_mem_names[e->mem]);
+	fsc_json_hex(b, "address", e->addr);
+	fsc_json_uint(b, "bytes", e->bytes);
 	add_duration(b, e);
 }
 
 static void add_free(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_string(b, "kind", fsc_gpu_mem_names[e->mem]);
-	add_address(b, "address", e->addr);
+	fsc_json_string_if(b, "kind", fsc_gpu_mem_names[e->mem]);
+	fsc_json_hex(b, "address", e->addr);
 	if (e->known)
-		fsc_gpu_json_number(b, "bytes", e->bytes);
+		fsc_json_uint(b, "bytes", e->bytes);
 	else
-		fsc_buf_puts(b, ",\"bytes\":null");
-	fsc_gpu_json_bool(b, "known", e->known);
+		fsc_json_null(b, "bytes");
+	fsc_json_bool(b, "known", e->known);
 	add_duration(b, e);
 }
 
 /* What is common to copies and memsets, after what they are of. */
 static void add_transfer(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_bool(b, "async", e->async);
-	if (e->cut)
-		fsc_gpu_json_bool(b, "cut", true);
-	add_address(b, "stream", e->stream);
-	if (e->captured)
-		fsc_gpu_json_bool(b, "captured", true);
+	fsc_json_bool(b, "async", e->async);
+	fsc_json_bool_if(b, "cut", e->cut);
+	fsc_json_hex(b, "stream", e->stream);
+	fsc_json_bool_if(b, "captured", e->captured);
 	add_duration(b, e);
 }
 
 static void add_copy(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_string(b, "direction", fsc_gpu_dir_names[e->dir]);
-	fsc_gpu_json_number(b, "bytes", e->bytes);
-	add_address(b, "dst", e->addr);
-	add_address(b, "src", e->src);
+	fsc_json_string_if(b, "direction", fsc_gpu_dir_names[e->dir]);
+	fsc_json_uint(b, "bytes", e->bytes);
+	fsc_json_hex(b, "dst", e->addr);
+	fsc_json_hex(b, "src", e->src);
 	if (e->host != FSC_GPU_HOST_NONE)
-		fsc_gpu_json_string(b, "host", fsc_gpu_host_names[e->host]);
+		fsc_json_string_if(b, "host", fsc_gpu_host_names[e->host]);
 	add_transfer(b, e);
 	if (e->timed && e->dur_ns && e->timing != FSC_GPU_ENQUEUE && !e->error)
-		fsc_buf_printf(b, ",\"bandwidth\":%.0f",
-			       (double)e->bytes * 1e9 / (double)e->dur_ns);
-	fsc_gpu_json_string(b, "timing", fsc_gpu_timing_names[e->timing]);
+		fsc_json_real(b, "bandwidth", (double)e->bytes * 1e9 / (double)e->dur_ns, 0);
+	fsc_json_string_if(b, "timing", fsc_gpu_timing_names[e->timing]);
 }
 
 static void add_memset(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_number(b, "bytes", e->bytes);
-	add_address(b, "dst", e->addr);
+	fsc_json_uint(b, "bytes", e->bytes);
+	fsc_json_hex(b, "dst", e->addr);
 	add_transfer(b, e);
 }
 
 static void add_sync(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
 	add_duration(b, e);
-	add_address(b, "stream", e->stream);
+	fsc_json_hex(b, "stream", e->stream);
 }
 
 static void add_tensor(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	add_address(b, "address", e->addr);
-	fsc_buf_printf(b, ",\"delta\":%lld", (long long)e->delta);
-	fsc_gpu_json_number(b, "allocated", e->allocated);
-	fsc_gpu_json_number(b, "reserved", e->reserved);
+	fsc_json_hex(b, "address", e->addr);
+	fsc_json_int(b, "delta", e->delta);
+	fsc_json_uint(b, "allocated", e->allocated);
+	fsc_json_uint(b, "reserved", e->reserved);
 }
 
 static void add_other(struct fsc_buf *b, const struct fsc_gpu_event *e)
@@ -182,24 +142,23 @@ static void add_other(struct fsc_buf *b, const struct fsc_gpu_event *e)
 
 static void add_caller(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_gpu_json_number(b, "time_ns", e->time_ns);
-	fsc_gpu_json_number(b, "pid", e->pid);
-	fsc_gpu_json_number(b, "tid", e->tid);
-	fsc_gpu_json_number(b, "ppid", e->ppid);
-	if (e->inner_pid)
-		fsc_gpu_json_number(b, "inner_pid", e->inner_pid);
-	fsc_gpu_json_string(b, "comm", e->comm);
-	fsc_gpu_json_string(b, "api", e->api);
-	fsc_gpu_json_string(b, "via", e->via);
-	fsc_gpu_json_string(b, "library", e->library);
-	fsc_gpu_json_string(b, "owner", e->owner);
+	fsc_json_uint(b, "time_ns", e->time_ns);
+	fsc_json_uint(b, "pid", e->pid);
+	fsc_json_uint(b, "tid", e->tid);
+	fsc_json_uint(b, "ppid", e->ppid);
+	fsc_json_uint_if(b, "inner_pid", e->inner_pid);
+	fsc_json_string_if(b, "comm", e->comm);
+	fsc_json_string_if(b, "api", e->api);
+	fsc_json_string_if(b, "via", e->via);
+	fsc_json_string_if(b, "library", e->library);
+	fsc_json_string_if(b, "owner", e->owner);
 	if (e->device < 0)
-		fsc_buf_puts(b, ",\"device\":null");
+		fsc_json_null(b, "device");
 	else
-		fsc_gpu_json_number(b, "device", (uint64_t)e->device);
+		fsc_json_uint(b, "device", (uint64_t)e->device);
 	/* Of a call whose return is not probed nobody knows. */
 	if (e->timed || e->error)
-		fsc_buf_printf(b, ",\"ret\":%d", e->ret);
+		fsc_json_int(b, "ret", e->ret);
 }
 
 void fsc_gpu_json_event(struct fsc_buf *b, const struct fsc_gpu_event *e)
@@ -214,9 +173,9 @@ void fsc_gpu_json_event(struct fsc_buf *b, const struct fsc_gpu_event *e)
 
 	add_caller(b, e);
 	if (e->error) {
-		fsc_gpu_json_string(b, "op", names[e->type]);
-		fsc_buf_printf(b, ",\"code\":%d", e->ret);
-		fsc_gpu_json_string(b, "error", e->error);
+		fsc_json_string_if(b, "op", names[e->type]);
+		fsc_json_int(b, "code", e->ret);
+		fsc_json_string_if(b, "error", e->error);
 	}
 	add[e->type](b, e);
 	fsc_gpu_json_stack(b, &e->stack);
@@ -225,7 +184,8 @@ void fsc_gpu_json_event(struct fsc_buf *b, const struct fsc_gpu_event *e)
 void fsc_json_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	(void)s;
-	fsc_buf_printf(b, "{\"type\":\"gpu_%s\"", e->error ? "error" : names[e->type]);
+	fsc_json_begin(b, NULL, '{');
+	fsc_json_printf(b, "type", "\"gpu_%s\"", e->error ? "error" : names[e->type]);
 	fsc_gpu_json_event(b, e);
-	fsc_buf_puts(b, "}\n");
+	fsc_json_line_end(b);
 }

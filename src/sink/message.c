@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/json.h"
 #include "sink/protobuf.h"
 
 void fsc_message_begin(struct fsc_message *m, bool json, struct fsc_buf *b)
@@ -21,64 +22,48 @@ void fsc_message_end(struct fsc_message *m)
 
 /* ---- JSON ---- */
 
-static void key(struct fsc_message *m, struct fsc_field f)
-{
-	fsc_buf_printf(m->b, "%s\"%s\":", m->comma ? "," : "", f.name);
-	m->comma = true;
-}
-
 static void json_begin(struct fsc_message *m)
 {
-	fsc_buf_putc(m->b, '{');
+	fsc_json_begin(m->b, NULL, '{');
 }
 
 static void json_end(struct fsc_message *m)
 {
-	fsc_buf_putc(m->b, '}');
+	fsc_json_end(m->b, '}');
 }
 
 static size_t json_open(struct fsc_message *m, struct fsc_field f, bool in_list)
 {
-	if (!in_list)
-		key(m, f);
-	else if (m->comma)
-		fsc_buf_putc(m->b, ',');
-	fsc_buf_putc(m->b, '{');
-	m->comma = false;
+	fsc_json_begin(m->b, in_list ? NULL : f.name, '{');
 	return 0;
 }
 
 static void json_close(struct fsc_message *m, size_t mark)
 {
 	(void)mark;
-	fsc_buf_putc(m->b, '}');
-	m->comma = true;
+	fsc_json_end(m->b, '}');
 }
 
 static void json_list(struct fsc_message *m, struct fsc_field f)
 {
-	key(m, f);
-	fsc_buf_putc(m->b, '[');
-	m->comma = false;
+	fsc_json_begin(m->b, f.name, '[');
 }
 
 static void json_list_end(struct fsc_message *m)
 {
-	fsc_buf_putc(m->b, ']');
-	m->comma = true;
+	fsc_json_end(m->b, ']');
 }
 
 static void json_text(struct fsc_message *m, struct fsc_field f, const char *s)
 {
-	key(m, f);
-	fsc_fmt_json(m->b, s);
+	fsc_json_string(m->b, f.name, s);
 }
 
 static void json_bytes(struct fsc_message *m, struct fsc_field f, const void *p, size_t n)
 {
 	const unsigned char *bytes = p;
 
-	key(m, f);
+	fsc_json_key(m->b, f.name);
 	fsc_buf_putc(m->b, '"');
 	for (size_t i = 0; i < n; i++)
 		fsc_buf_printf(m->b, "%02x", bytes[i]);
@@ -87,50 +72,44 @@ static void json_bytes(struct fsc_message *m, struct fsc_field f, const void *p,
 
 static void json_small(struct fsc_message *m, struct fsc_field f, uint32_t v)
 {
-	key(m, f);
-	fsc_buf_printf(m->b, "%u", v);
+	fsc_json_uint(m->b, f.name, v);
 }
 
 static void json_boolean(struct fsc_message *m, struct fsc_field f, bool v)
 {
-	key(m, f);
-	fsc_buf_puts(m->b, v ? "true" : "false");
+	fsc_json_bool(m->b, f.name, v);
 }
 
 static void json_sint32(struct fsc_message *m, struct fsc_field f, int32_t v)
 {
-	key(m, f);
-	fsc_buf_printf(m->b, "%d", v);
+	fsc_json_int(m->b, f.name, v);
 }
 
 static void json_int64(struct fsc_message *m, struct fsc_field f, int64_t v)
 {
-	key(m, f);
-	fsc_buf_printf(m->b, "\"%lld\"", (long long)v);
+	fsc_json_printf(m->b, f.name, "\"%lld\"", (long long)v);
 }
 
 static void json_fixed64(struct fsc_message *m, struct fsc_field f, uint64_t v)
 {
-	key(m, f);
-	fsc_buf_printf(m->b, "\"%llu\"", (unsigned long long)v);
+	fsc_json_printf(m->b, f.name, "\"%llu\"", (unsigned long long)v);
 }
 
 static void json_real(struct fsc_message *m, struct fsc_field f, double v)
 {
-	key(m, f);
+	fsc_json_key(m->b, f.name);
 	if (isfinite(v))
 		fsc_fmt_double(m->b, v);
 	else
-		fsc_buf_puts(m->b, isnan(v) ? "\"NaN\"" : v > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+		fsc_fmt_json(m->b, isnan(v) ? "NaN" : v > 0 ? "Infinity" : "-Infinity");
 }
 
 static void json_counts(struct fsc_message *m, struct fsc_field f, const uint64_t *v, size_t n)
 {
-	key(m, f);
-	fsc_buf_putc(m->b, '[');
+	fsc_json_begin(m->b, f.name, '[');
 	for (size_t i = 0; i < n; i++)
-		fsc_buf_printf(m->b, "%s\"%llu\"", i ? "," : "", (unsigned long long)v[i]);
-	fsc_buf_putc(m->b, ']');
+		fsc_json_printf(m->b, NULL, "\"%llu\"", (unsigned long long)v[i]);
+	fsc_json_end(m->b, ']');
 }
 
 const struct fsc_message_ops fsc_message_json = {

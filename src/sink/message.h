@@ -19,7 +19,6 @@ struct fsc_field {
 struct fsc_message {
 	struct fsc_buf *b;
 	const struct fsc_message_ops *ops;
-	bool comma; /* of JSON: something stands before */
 };
 
 struct fsc_message_ops {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
+#include "base/json.h"
 #include "base/map.h"
 #include "sink/gpu_text.h"
 #include "sink/sink.h"
@@ -55,24 +55,39 @@ static uint64_t *recall(struct fsc_sink *s, struct key key, bool *ret_new, struc
 /* Microseconds, which have decimals here. */
 static void add_us(struct fsc_buf *b, const char *key, uint64_t ns)
 {
-	fsc_buf_printf(b, ",\"%s\":%llu.%03llu", key, (unsigned long long)(ns / 1000),
-		       (unsigned long long)(ns % 1000));
+	fsc_json_printf(b, key, "%llu.%03llu", (unsigned long long)(ns / 1000),
+			(unsigned long long)(ns % 1000));
 }
 
-/* The comma before the next event, or the beginning of the document. */
-static void separate(struct fsc_sink *s, struct fsc_buf *b)
+static void begin_document(struct fsc_sink *s, struct fsc_buf *b)
 {
-	fsc_buf_puts(b, s->begun ? ",\n" : "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
 	s->begun = true;
+	fsc_json_begin(b, NULL, '{');
+	fsc_json_string(b, "displayTimeUnit", "ns");
+	fsc_json_begin(b, "traceEvents", '[');
 }
 
+/* The comma before it is ours: what stands before was written with another buffer. */
 static void begin_event(struct fsc_sink *s, const char *phase, const char *name, uint32_t pid,
 			uint64_t tid, struct fsc_buf *b)
 {
-	separate(s, b);
-	fsc_buf_printf(b, "{\"ph\":\"%s\",\"pid\":%u,\"tid\":%llu,\"name\":", phase, pid,
-		       (unsigned long long)tid);
-	fsc_fmt_json(b, name);
+	if (s->begun)
+		fsc_buf_putc(b, ',');
+	else
+		begin_document(s, b);
+	fsc_buf_putc(b, '\n');
+	fsc_json_begin(b, NULL, '{');
+	fsc_json_string(b, "ph", phase);
+	fsc_json_uint(b, "pid", pid);
+	fsc_json_uint(b, "tid", tid);
+	fsc_json_string(b, "name", name);
+}
+
+/* The end of an event that ends with its arguments. */
+static void end_args(struct fsc_buf *b)
+{
+	fsc_json_end(b, '}');
+	fsc_json_end(b, '}');
 }
 
 /* A name for a process or one of its tracks. */
@@ -80,9 +95,9 @@ static void put_name(struct fsc_sink *s, const char *what, uint32_t pid, uint64_
 		     const char *name, struct fsc_buf *b)
 {
 	begin_event(s, "M", what, pid, tid, b);
-	fsc_buf_puts(b, ",\"args\":{\"name\":");
-	fsc_fmt_json(b, name);
-	fsc_buf_puts(b, "}}");
+	fsc_json_begin(b, "args", '{');
+	fsc_json_string(b, "name", name);
+	end_args(b);
 }
 
 static void name_thread(struct fsc_sink *s, uint32_t pid, uint32_t tid, const char *comm,
@@ -118,65 +133,56 @@ static uint64_t track_of(struct fsc_sink *s, const struct fsc_gpu_event *e, stru
 
 /* ---- what an event says of itself ---- */
 
-static void add_string(struct fsc_buf *b, const char *key, const char *value)
+static void add_dims(struct fsc_buf *b, const char *key, const uint32_t dims[3])
 {
-	if (!value)
-		return;
-	fsc_buf_printf(b, ",\"%s\":", key);
-	fsc_fmt_json(b, value);
-}
-
-static void add_number(struct fsc_buf *b, const char *key, uint64_t value)
-{
-	fsc_buf_printf(b, ",\"%s\":%llu", key, (unsigned long long)value);
+	fsc_json_printf(b, key, "\"%ux%ux%u\"", dims[0], dims[1], dims[2]);
 }
 
 static void add_launch(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	add_string(b, "kind", fsc_gpu_launch_names[e->launch]);
-	add_string(b, "kernel", e->kernel);
-	if (e->captured)
-		fsc_buf_puts(b, ",\"captured\":true");
+	fsc_json_string_if(b, "kind", fsc_gpu_launch_names[e->launch]);
+	fsc_json_string_if(b, "kernel", e->kernel);
+	fsc_json_bool_if(b, "captured", e->captured);
 	if (e->launch == FSC_GPU_GRAPH_LAUNCH)
 		return;
-	fsc_buf_printf(b, ",\"grid\":\"%ux%ux%u\",\"block\":\"%ux%ux%u\"", e->grid[0], e->grid[1],
-		       e->grid[2], e->block[0], e->block[1], e->block[2]);
-	add_number(b, "shared", e->shared);
+	add_dims(b, "grid", e->grid);
+	add_dims(b, "block", e->block);
+	fsc_json_uint(b, "shared", e->shared);
 }
 
 static void add_copy(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	add_number(b, "bytes", e->bytes);
-	add_string(b, "direction", fsc_gpu_dir_names[e->dir]);
+	fsc_json_uint(b, "bytes", e->bytes);
+	fsc_json_string_if(b, "direction", fsc_gpu_dir_names[e->dir]);
 	if (e->host != FSC_GPU_HOST_NONE)
-		add_string(b, "host", fsc_gpu_host_names[e->host]);
-	add_string(b, "timing", fsc_gpu_timing_names[e->timing]);
+		fsc_json_string_if(b, "host", fsc_gpu_host_names[e->host]);
+	fsc_json_string_if(b, "timing", fsc_gpu_timing_names[e->timing]);
 }
 
-/* With "api" first, so that what follows can begin with a comma. */
+/* The arguments, which end the event. */
 static void add_args(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
-	fsc_buf_puts(b, ",\"args\":{\"api\":");
-	fsc_fmt_json(b, e->api ? e->api : "");
-	add_string(b, "via", e->via);
-	add_string(b, "library", e->library);
-	add_string(b, "owner", e->owner);
+	fsc_json_begin(b, "args", '{');
+	fsc_json_string(b, "api", e->api ? e->api : "");
+	fsc_json_string_if(b, "via", e->via);
+	fsc_json_string_if(b, "library", e->library);
+	fsc_json_string_if(b, "owner", e->owner);
 	if (e->device >= 0)
-		add_number(b, "device", (uint64_t)e->device);
+		fsc_json_uint(b, "device", (uint64_t)e->device);
 	if (e->error) {
-		add_string(b, "error", e->error);
-		fsc_buf_printf(b, ",\"code\":%d", e->ret);
+		fsc_json_string(b, "error", e->error);
+		fsc_json_int(b, "code", e->ret);
 	}
 	if (e->type == FSC_GPU_EV_LAUNCH)
 		add_launch(b, e);
 	else if (e->type == FSC_GPU_EV_COPY)
 		add_copy(b, e);
 	else if (e->bytes && (e->type != FSC_GPU_EV_FREE || e->known))
-		add_number(b, "bytes", e->bytes);
+		fsc_json_uint(b, "bytes", e->bytes);
 	if (e->type == FSC_GPU_EV_ALLOC || e->type == FSC_GPU_EV_FREE)
-		add_string(b, "kind", fsc_gpu_mem_names[e->mem]);
-	add_string(b, "where", fsc_gpu_place(&e->stack));
-	fsc_buf_putc(b, '}');
+		fsc_json_string_if(b, "kind", fsc_gpu_mem_names[e->mem]);
+	fsc_json_string_if(b, "where", fsc_gpu_place(&e->stack));
+	end_args(b);
 }
 
 /* ---- events ---- */
@@ -186,20 +192,19 @@ static void put_call(struct fsc_sink *s, const struct fsc_gpu_event *e, struct f
 	const char *name = e->via ? e->via : e->api;
 
 	begin_event(s, "X", name ? name : "", e->pid, e->tid, b);
-	fsc_buf_printf(b, ",\"cat\":\"%s\"", e->error ? "error" : "cuda");
+	fsc_json_string(b, "cat", e->error ? "error" : "cuda");
 	add_us(b, "ts", e->time_ns);
 	add_us(b, "dur", e->timed ? e->dur_ns : 0);
 	add_args(b, e);
-	fsc_buf_putc(b, '}');
 }
 
 static void put_error(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	begin_event(s, "i", e->error, e->pid, e->tid, b);
-	fsc_buf_puts(b, ",\"cat\":\"error\",\"s\":\"p\"");
+	fsc_json_string(b, "cat", "error");
+	fsc_json_string(b, "s", "p");
 	add_us(b, "ts", e->time_ns + (e->timed ? e->dur_ns : 0));
 	add_args(b, e);
-	fsc_buf_putc(b, '}');
 }
 
 static const char *enqueued_name(const struct fsc_gpu_event *e)
@@ -222,11 +227,10 @@ static void put_enqueued(struct fsc_sink *s, const struct fsc_gpu_event *e, stru
 	if (!tid)
 		return;
 	begin_event(s, "X", enqueued_name(e), e->pid, tid, b);
-	fsc_buf_puts(b, ",\"cat\":\"enqueued\"");
+	fsc_json_string(b, "cat", "enqueued");
 	add_us(b, "ts", e->time_ns);
 	add_us(b, "dur", 0);
 	add_args(b, e);
-	fsc_buf_putc(b, '}');
 }
 
 /* How much of the process there is now. */
@@ -247,15 +251,19 @@ static void put_memory(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 		*live -= e->bytes < *live ? e->bytes : *live;
 	begin_event(s, "C", host ? "pinned memory" : "GPU memory", e->pid, e->pid, b);
 	add_us(b, "ts", e->time_ns + (e->timed ? e->dur_ns : 0));
-	fsc_buf_printf(b, ",\"args\":{\"bytes\":%llu}}", (unsigned long long)*live);
+	fsc_json_begin(b, "args", '{');
+	fsc_json_uint(b, "bytes", *live);
+	end_args(b);
 }
 
 static void put_tensor(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	begin_event(s, "C", "PyTorch memory", e->pid, e->pid, b);
 	add_us(b, "ts", e->time_ns);
-	fsc_buf_printf(b, ",\"args\":{\"allocated\":%llu,\"reserved\":%llu}}",
-		       (unsigned long long)e->allocated, (unsigned long long)e->reserved);
+	fsc_json_begin(b, "args", '{');
+	fsc_json_uint(b, "allocated", e->allocated);
+	fsc_json_uint(b, "reserved", e->reserved);
+	end_args(b);
 }
 
 /* What is captured is made part of a graph, not given to a stream. */
@@ -288,25 +296,22 @@ static void call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b
 
 	name_thread(s, c->pid, c->tid, c->comm, b);
 	begin_event(s, c->has_duration ? "X" : "i", c->func->name, c->pid, c->tid, b);
-	fsc_buf_printf(b, ",\"cat\":\"%s\"", fsc_call_event_name(c->event));
+	fsc_json_string(b, "cat", fsc_call_event_name(c->event));
 	add_us(b, "ts", c->time_ns > took ? c->time_ns - took : 0);
 	if (c->has_duration)
 		add_us(b, "dur", took);
 	else
-		fsc_buf_puts(b, ",\"s\":\"t\"");
-	fsc_buf_puts(b, ",\"args\":{\"binary\":");
-	fsc_fmt_json(b, c->func->binary);
+		fsc_json_string(b, "s", "t");
+	fsc_json_begin(b, "args", '{');
+	fsc_json_string(b, "binary", c->func->binary);
 	if (c->format)
 		fsc_call_message(c, fsc_buf_puts, &message);
-	if (message.n)
-		add_string(b, "message", fsc_buf_str(&message));
+	fsc_json_buf_if(b, "message", &message);
 	if (c->has_ret && c->ret_text)
-		add_string(b, "ret", c->ret_text);
+		fsc_json_string(b, "ret", c->ret_text);
 	else if (c->has_ret && c->ret_as != FSC_RET_UNREADABLE)
-		fsc_buf_printf(b, ",\"ret\":%lld", (long long)c->ret);
-	fsc_buf_puts(b, "}}");
-	b->failed |= message.failed;
-	fsc_buf_release(&message);
+		fsc_json_int(b, "ret", (int64_t)c->ret);
+	end_args(b);
 }
 
 static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
@@ -314,14 +319,13 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 	struct fsc_buf books = {0};
 
 	if (!s->begun)
-		fsc_buf_puts(b, "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[");
-	s->begun = true;
+		begin_document(s, b);
 	fsc_sink_books(sum, &books);
-	fsc_buf_puts(b, "\n],\"otherData\":{\"books\":");
-	fsc_fmt_json(b, fsc_buf_str(&books));
-	fsc_buf_puts(b, "}}\n");
-	b->failed |= books.failed;
-	fsc_buf_release(&books);
+	fsc_buf_puts(b, "\n]");
+	fsc_json_begin(b, "otherData", '{');
+	fsc_json_buf(b, "books", &books);
+	fsc_json_end(b, '}');
+	fsc_json_line_end(b);
 	fsc_sink_release(s);
 }
 
