@@ -1,48 +1,44 @@
 /* Kernel functions: kprobe.multi, then for what it refuses fentry, then a kprobe each. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
-#include "engine/batch.h"
 #include "engine/btfnames.h"
 #include "engine/features.h"
+#include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
+int fsc_attach_kernel_end(const struct fsc_session *s, enum fsc_end end, struct fsc_sys_kprobes *k)
+{
+	k->ret = end == FSC_END_RETURN;
+	if (end == FSC_END_BOTH)
+		return fsc_sys_link_kprobe_session(s->kernel_session, k);
+	return fsc_sys_link_kprobes(bpf_program__fd(k->ret ? s->skel->progs.kprobe_multi_exit
+							   : s->skel->progs.kprobe_multi_entry),
+				    k);
+}
+
 static int link_kprobes(const struct fsc_batch *b, size_t first, size_t n)
 {
-	const struct fsc_session *s = b->s;
+	const struct fsc_session_end *e = b->arg;
 	struct fsc_sys_kprobes k = {
-	    .addrs = b->hidden ? NULL : b->where + first,
+	    .addrs = e->hidden ? NULL : b->where + first,
 	    .names = b->names + first,
 	    .cookies = b->cookies + first,
 	    .n = (uint32_t)n,
-	    .ret = b->end == FSC_END_RETURN,
 	};
 
-	if (b->end == FSC_END_BOTH)
-		return fsc_sys_link_kprobe_session(s->kernel_session, &k);
-	return fsc_sys_link_kprobes(bpf_program__fd(k.ret ? s->skel->progs.kprobe_multi_exit
-							  : s->skel->progs.kprobe_multi_entry),
-				    &k);
+	return fsc_session_linked(b, fsc_attach_kernel_end(e->s, e->end, &k), n);
 }
 
 static int link_kprobe(struct fsc_session *s, const struct fsc_target *t, bool ret)
 {
-	const struct fsc_target_row *row = fsc_targets_row(s->targets, t->row);
-	FSC_AUTO(fsc_closep)
-	int perf =
-	    fsc_sys_perf_kprobe(row->symbol ? row->symbol : row->name, t->addr, t->offset, ret);
-
-	if (perf < 0)
-		return perf;
 	return fsc_sys_link_perf(
-	    bpf_program__fd(ret ? s->skel->progs.generic_exit : s->skel->progs.generic_entry), perf,
-	    t->row);
+	    bpf_program__fd(ret ? s->skel->progs.generic_exit : s->skel->progs.generic_entry),
+	    fsc_sys_perf_kprobe(fsc_session_symbol(s, t), t->addr, t->offset, ret), t->row);
 }
 
 int fsc_attach_fentry(struct fsc_session *s, const struct fsc_btf_func *f, uint32_t row, bool ret)
@@ -75,23 +71,15 @@ static int link_one(struct fsc_session *s, const struct fsc_target *t, const str
 static int link_ends(struct fsc_session *s, size_t i, const struct fsc_btf_func *f)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
-	int leave, fd;
+	FSC_AUTO(fsc_closep) int leave = s->pairs ? link_one(s, t, f, true) : -1;
+	FSC_AUTO(fsc_closep) int fd = -1;
 
-	if (!s->pairs)
-		return link_one(s, t, f, t->ret);
-	leave = link_one(s, t, f, true);
-	if (leave < 0)
+	if (s->pairs && leave < 0)
 		return leave;
-	fd = link_one(s, t, f, false);
-	if (fd < 0) {
-		close(leave);
-		return fd;
-	}
-	if (fsc_session_keep_link(s, leave, i, NULL)) {
-		close(fd);
+	fd = link_one(s, t, f, !s->pairs && t->ret);
+	if (fd >= 0 && s->pairs && fsc_session_keep_link(s, fsc_take_fd(&leave), i, NULL))
 		return -ENOMEM;
-	}
-	return fd;
+	return fsc_take_fd(&fd);
 }
 
 /* One function on its own: fentry where it can, else a kprobe. A name that stands for several
@@ -138,26 +126,21 @@ static int attach_kernel_each(struct fsc_session *s, const bool *left, struct fs
 	return rc;
 }
 
-/* What kprobe.multi refuses is left to the lower rungs. */
-static int leave(struct fsc_batch *b, size_t i, int code, struct fsc_err *err)
-{
-	if (b->s->opts.via == FSC_VIA_MULTI)
-		return fsc_session_refuse(b->s, b->targets[i], code, err);
-	b->left[b->targets[i]] = true;
-	return 0;
-}
-
-/* One end of every function; left are those that the link does not take. */
+/* One end of every function; what the link does not take is left to the lower rungs. */
 static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *left,
 			       struct fsc_err *err)
 {
 	size_t max = fsc_targets_count(s->targets);
-	struct fsc_batch b = {.s = s,
-			      .end = end,
-			      .left = left,
-			      .rung = end == FSC_END_BOTH ? FSC_RUNG_KPROBE_SESSION
-							  : FSC_RUNG_KPROBE_MULTI,
-			      .link = link_kprobes};
+	struct fsc_session_end e = {
+	    .s = s,
+	    .end = end,
+	    .rung = end == FSC_END_BOTH ? FSC_RUNG_KPROBE_SESSION : FSC_RUNG_KPROBE_MULTI,
+	    .left = s->opts.via == FSC_VIA_MULTI ? NULL : left,
+	};
+	struct fsc_batch b = {.singly = s->opts.per_row,
+			      .link = link_kprobes,
+			      .refuse = fsc_session_refuse_place,
+			      .arg = &e};
 	int rc = fsc_batch_init(&b, max, err);
 
 	if (rc)
@@ -167,10 +150,9 @@ static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *le
 
 		if (t->site == FSC_SITE_KERNEL && !left[i] && fsc_session_attaches(s, i) &&
 		    fsc_attach_takes(s, t, end))
-			fsc_batch_add(&b, i, t->addr, 0);
+			fsc_session_add(&b, i, t->addr, 0);
 	}
-	if (b.n)
-		rc = fsc_batch_link(&b, 0, b.n, leave, err);
+	rc = fsc_attacher_link(&s->attacher, &b, err);
 	fsc_batch_release(&b);
 	return rc;
 }

@@ -3,7 +3,6 @@
  * fallback. */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,19 +16,15 @@
 
 static int link_perf(const struct bpf_program *p, int id, uint64_t cookie)
 {
-	FSC_AUTO(fsc_closep) int perf = fsc_sys_perf_tracepoint(id);
-
-	return perf < 0 ? perf : fsc_sys_link_perf(bpf_program__fd(p), perf, cookie);
+	return fsc_sys_link_perf(bpf_program__fd(p), fsc_sys_perf_tracepoint(id), cookie);
 }
 
-static int link_raw(struct fsc_session *s, const struct fsc_target *t)
+int fsc_attach_raw_tracepoint(struct fsc_session *s, const char *name, uint32_t row)
 {
 	int prog = fsc_own_program(s, &(struct fsc_own){.from = s->skel->progs.own_entry,
 							.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-							.row = t->row});
-	int fd = prog < 0
-		     ? prog
-		     : bpf_raw_tracepoint_open(fsc_targets_row(s->targets, t->row)->name, prog);
+							.row = row});
+	int fd = prog < 0 ? prog : bpf_raw_tracepoint_open(name, prog);
 
 	return fd < 0 && prog >= 0 ? -errno : fd;
 }
@@ -82,7 +77,8 @@ static int attach_one(struct fsc_session *s, size_t i, bool *any_syscall, struct
 		return 0;
 	}
 	if (raw && t->syscall < 0)
-		fd = link_raw(s, t);
+		fd =
+		    fsc_attach_raw_tracepoint(s, fsc_targets_row(s->targets, t->row)->name, t->row);
 	fsc_session_stand(s, FSC_RUNG_RAW_TRACEPOINT, fd >= 0);
 	if (fd < 0) {
 		fd = link_perf(s->skel->progs.tracepoint_entry, t->event_id, t->row);
@@ -106,7 +102,7 @@ int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err)
 	return rc ? rc : link_syscalls(s, any_syscall, first, err);
 }
 
-/* One of the scheduler's events; closed last, being slow to close. */
+/* One of the scheduler's events. */
 static int attach_sched(struct fsc_session *s, int tracefs, const struct bpf_program *prog,
 			const char *event, struct fsc_err *err)
 {
@@ -117,7 +113,7 @@ static int attach_sched(struct fsc_session *s, int tracefs, const struct bpf_pro
 	fd = link_perf(prog, id, 0);
 	if (fd < 0)
 		return fsc_err_sys(err, -fd, "cannot attach to tracepoint sched:%s", event);
-	return fsc_session_keep(&s->late_links, fd, err);
+	return fsc_attacher_keep(&s->attacher, fd, FSC_TAG_SCHED, err);
 }
 
 /* The numbers of the two threads have stood in the same place for ever; should they move, say so.
@@ -162,7 +158,7 @@ static int attach_judge(struct fsc_session *s, struct fsc_err *err)
 	if (fd < 0)
 		return fsc_err_sys(err, errno,
 				   "cannot attach to raw tracepoint sched_process_exec");
-	return fsc_session_keep(&s->late_links, fd, err);
+	return fsc_attacher_keep(&s->attacher, fd, FSC_TAG_SCHED, err);
 }
 
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)

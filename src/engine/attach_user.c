@@ -2,13 +2,12 @@
  * each. */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
-#include "engine/batch.h"
 #include "engine/descriptors.h"
+#include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
@@ -29,42 +28,28 @@ bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, e
 	}
 }
 
-static int link_uprobes(const struct fsc_batch *b, size_t first, size_t n)
+int fsc_attach_user_end(const struct fsc_session *s, enum fsc_end end, struct fsc_sys_uprobes *u)
 {
-	const struct fsc_session *s = b->s;
-	struct fsc_sys_uprobes u = {
-	    .path = b->path,
-	    .offsets = b->where + first,
-	    .ref_ctrs = b->any_ref_ctr ? b->ref_ctrs + first : NULL,
-	    .cookies = b->cookies + first,
-	    .n = (uint32_t)n,
-	    .ret = b->end == FSC_END_RETURN,
-	    .pid = b->pid,
-	};
+	const struct func_snoop_bpf *k = s->skel;
+	bool entry = end == FSC_END_ENTRY;
 
-	if (b->end == FSC_END_BOTH)
-		return fsc_sys_link_uprobe_session(s->user_session, &u);
-	return fsc_sys_link_uprobes(bpf_program__fd(b->end == FSC_END_ENTRY
-							? s->skel->progs.uprobe_multi_entry
-							: s->skel->progs.uprobe_multi_exit),
-				    &u);
+	u->ret = end == FSC_END_RETURN;
+	if (end == FSC_END_BOTH)
+		return fsc_sys_link_uprobe_session(s->user_session, u);
+	if (s->user_multi)
+		return fsc_sys_link_uprobes(bpf_program__fd(entry ? k->progs.uprobe_multi_entry
+								  : k->progs.uprobe_multi_exit),
+					    u);
+	return fsc_sys_link_uprobe(
+	    bpf_program__fd(entry ? k->progs.generic_entry : k->progs.generic_exit), u);
 }
 
-/* One event, one link: n is 1 on this rung. */
-static int link_uprobe(const struct fsc_batch *b, size_t first, size_t n)
+static int link_user(const struct fsc_batch *b, size_t first, size_t n)
 {
-	FSC_AUTO(fsc_closep) int perf = -1;
+	const struct fsc_session_end *e = b->arg;
+	struct fsc_sys_uprobes u = fsc_batch_uprobes(b, first, n);
 
-	if (n != 1)
-		return -E2BIG;
-	perf = fsc_sys_perf_uprobe(b->path, b->where[first], b->ref_ctrs[first],
-				   b->end == FSC_END_RETURN, b->pid);
-	if (perf < 0)
-		return perf;
-	return fsc_sys_link_perf(bpf_program__fd(b->end == FSC_END_ENTRY
-						     ? b->s->skel->progs.generic_entry
-						     : b->s->skel->progs.generic_exit),
-				 perf, b->cookies[first]);
+	return fsc_session_linked(b, fsc_attach_user_end(e->s, e->end, &u), n);
 }
 
 /* Probes go behind leading no-operations: behind a 5-byte nop because of what the kernel makes of
@@ -76,27 +61,16 @@ bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t)
 	return t->nop5 && s->fast && t->at_entry;
 }
 
-static int attach_each(struct fsc_batch *b, struct fsc_err *err)
+static void add_exits(const struct fsc_session *s, struct fsc_batch *b, size_t target)
 {
-	for (size_t i = 0; i < b->n && !b->gone; i++) {
-		int rc = fsc_batch_link(b, i, 1, fsc_batch_refuse, err);
-
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-static void add_exits(struct fsc_batch *b, size_t target)
-{
-	const struct fsc_target *t = fsc_targets_at(b->s->targets, target);
+	const struct fsc_target *t = fsc_targets_at(s->targets, target);
 
 	/* Without the entry nobody can tell whether a doubtful jump is an end. */
 	for (size_t i = 0; i < t->n_exits; i++)
-		if (b->s->pairs || !t->exits[i].perhaps)
-			fsc_batch_add(b, target, t->exits[i].offset,
-				      FSC_COOKIE_AT_RETURN |
-					  (t->exits[i].perhaps ? FSC_COOKIE_PERHAPS : 0));
+		if (s->pairs || !t->exits[i].perhaps)
+			fsc_session_add(b, target, t->exits[i].offset,
+					FSC_COOKIE_AT_RETURN |
+					    (t->exits[i].perhaps ? FSC_COOKIE_PERHAPS : 0));
 }
 
 static size_t count_probes(const struct fsc_targets *t)
@@ -108,21 +82,31 @@ static size_t count_probes(const struct fsc_targets *t)
 	return n;
 }
 
+/* Whether the probes of an end have a descriptor each. */
+static bool is_single(const struct fsc_session *s, enum fsc_end end)
+{
+	return s->opts.per_row || !(s->user_multi || end == FSC_END_BOTH);
+}
+
 /* One end of all places in one file, for one process or for all. -ESRCH, and no message: the
  * process has ended. */
 static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, pid_t pid,
 		       struct fsc_err *err)
 {
-	bool multi = s->user_multi || end == FSC_END_BOTH;
-	struct fsc_batch b = {
+	struct fsc_session_end e = {
 	    .s = s,
 	    .end = end,
+	    .rung = end == FSC_END_BOTH ? FSC_RUNG_UPROBE_SESSION
+		    : s->user_multi	? FSC_RUNG_UPROBE_MULTI
+					: FSC_RUNG_UPROBE,
+	};
+	struct fsc_batch b = {
 	    .pid = pid,
 	    .path = FSC_AT(struct fsc_target_file, &s->targets->files, file)->path,
-	    .rung = end == FSC_END_BOTH ? FSC_RUNG_UPROBE_SESSION
-		    : multi		? FSC_RUNG_UPROBE_MULTI
-					: FSC_RUNG_UPROBE,
-	    .link = multi ? link_uprobes : link_uprobe,
+	    .singly = is_single(s, end),
+	    .link = link_user,
+	    .refuse = fsc_session_refuse_place,
+	    .arg = &e,
 	};
 	int rc = fsc_batch_init(&b, count_probes(s->targets), err);
 
@@ -135,22 +119,14 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 		    !fsc_attach_takes(s, t, end))
 			continue;
 		if (end == FSC_END_INSNS)
-			add_exits(&b, i);
+			add_exits(s, &b, i);
 		else
-			fsc_batch_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body,
-				      t->at_entry ? 0 : FSC_COOKIE_INSIDE);
+			fsc_session_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body,
+					t->at_entry ? 0 : FSC_COOKIE_INSIDE);
 	}
-	if (b.n)
-		rc = multi ? fsc_batch_link(&b, 0, b.n, fsc_batch_refuse, err)
-			   : attach_each(&b, err);
+	rc = fsc_attacher_link(&s->attacher, &b, err);
 	fsc_batch_release(&b);
-	return rc || !b.gone ? rc : -ESRCH;
-}
-
-/* Whether the probes of an end have a descriptor each. */
-static bool is_single(const struct fsc_session *s, enum fsc_end end)
-{
-	return s->opts.per_row || !(s->user_multi || end == FSC_END_BOTH);
+	return rc;
 }
 
 /* How many descriptors a place takes, in one process or in all. */

@@ -1,5 +1,5 @@
 /* Measuring the cost of a hit. The thread's own CPU time is the measure, so that a busy machine
- * does not inflate it; the hits go to a row of their own that no report shows. */
+ * does not inflate it; the hits of a session go to a row of their own that no report shows. */
 #include "engine/calibrate.h"
 
 #include <errno.h>
@@ -19,7 +19,56 @@
 #include "func_snoop.skel.h"
 #include "kernel/tracefs.h"
 
+/* ---- timing calls ---- */
+
 enum { ROUNDS = 9, HITS = 64 };
+
+static int compare_doubles(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(double *v)
+{
+	qsort(v, ROUNDS, sizeof(v[0]), compare_doubles);
+	return v[ROUNDS / 2];
+}
+
+static struct fsc_cost_ns time_calls(const struct fsc_hitcost *h)
+{
+	double outer[ROUNDS], inner[ROUNDS] = {0};
+
+	for (int r = 0; r < ROUNDS; r++) {
+		uint64_t start;
+
+		if (h->inner)
+			h->inner(h->arg);
+		start = fsc_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		for (int i = 0; i < HITS; i++)
+			h->fn();
+		outer[r] = (double)(fsc_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / HITS;
+		if (h->inner)
+			inner[r] = h->inner(h->arg);
+	}
+	return (struct fsc_cost_ns){.outer = median(outer), .inner = median(inner)};
+}
+
+int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, struct fsc_err *err)
+{
+	double bare = time_calls(h).outer;
+	int rc = h->link(h->arg, err);
+
+	if (rc)
+		return rc;
+	h->fn(); /* the first hit pays for optimising the probe */
+	*ret = time_calls(h);
+	ret->outer -= bare;
+	return 0;
+}
+
+/* ---- links on our own code, as the session's own ones are ---- */
 
 /* One function, many names: BTF knows it by one, kallsyms by all. */
 static const char *const getppid_names[] = {"__x64_sys_getppid", "__arm64_sys_getppid",
@@ -30,37 +79,15 @@ static void call_getppid(void)
 	syscall(SYS_getppid);
 }
 
-/* ---- links on our own code, as the session's own ones are ---- */
-
 static int link_user(struct fsc_session *s, void (*fn)(void), enum fsc_end end)
 {
 	uint64_t cookie = s->cfg.calibrate_row, offset;
-	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH,
-				    .offsets = &offset,
-				    .cookies = &cookie,
-				    .n = 1,
-				    .ret = end == FSC_END_RETURN,
-				    .pid = getpid()};
-	bool entry = end == FSC_END_ENTRY;
-	FSC_AUTO(fsc_closep) int perf = -1;
+	struct fsc_sys_uprobes u = {
+	    .path = FSC_SELF_PATH, .offsets = &offset, .cookies = &cookie, .n = 1, .pid = getpid()};
 	int rc = fsc_self_offset(fn, &offset, NULL);
 
-	if (rc)
-		return rc;
 	cookie |= end == FSC_END_INSNS ? FSC_COOKIE_AT_RETURN : 0;
-	if (end == FSC_END_BOTH)
-		return fsc_sys_link_uprobe_session(s->user_session, &u);
-	if (s->user_multi)
-		return fsc_sys_link_uprobes(bpf_program__fd(entry
-								? s->skel->progs.uprobe_multi_entry
-								: s->skel->progs.uprobe_multi_exit),
-					    &u);
-	perf = fsc_sys_perf_uprobe(u.path, offset, 0, u.ret, u.pid);
-	if (perf < 0)
-		return perf;
-	return fsc_sys_link_perf(
-	    bpf_program__fd(entry ? s->skel->progs.generic_entry : s->skel->progs.generic_exit),
-	    perf, cookie);
+	return rc ? rc : fsc_attach_user_end(s, end, &u);
 }
 
 /* On the rung most kernel functions of the session stand on. */
@@ -68,27 +95,18 @@ static int link_kernel_name(struct fsc_session *s, const char *name, enum fsc_en
 {
 	uint64_t cookie = s->cfg.calibrate_row;
 	bool ret = end == FSC_END_RETURN;
-	struct fsc_sys_kprobes k = {.names = &name, .cookies = &cookie, .n = 1, .ret = ret};
-	FSC_AUTO(fsc_closep) int perf = -1;
+	struct fsc_sys_kprobes k = {.names = &name, .cookies = &cookie, .n = 1};
 
-	if (end == FSC_END_BOTH)
-		return fsc_sys_link_kprobe_session(s->kernel_session, &k);
-	if (s->on_rung[FSC_RUNG_KPROBE_MULTI])
-		return fsc_sys_link_kprobes(
-		    bpf_program__fd(ret ? s->skel->progs.kprobe_multi_exit
-					: s->skel->progs.kprobe_multi_entry),
-		    &k);
+	if (end == FSC_END_BOTH || s->on_rung[FSC_RUNG_KPROBE_MULTI])
+		return fsc_attach_kernel_end(s, end, &k);
 	if (s->on_rung[FSC_RUNG_FENTRY])
 		return fsc_attach_fentry(s,
 					 &(struct fsc_btf_func){.id = libbpf_find_vmlinux_btf_id(
 								    name, BPF_TRACE_FENTRY)},
 					 s->cfg.calibrate_row, ret);
-	perf = fsc_sys_perf_kprobe(name, 0, 0, ret);
-	if (perf < 0)
-		return perf;
 	return fsc_sys_link_perf(
-	    bpf_program__fd(ret ? s->skel->progs.generic_exit : s->skel->progs.generic_entry), perf,
-	    cookie);
+	    bpf_program__fd(ret ? s->skel->progs.generic_exit : s->skel->progs.generic_entry),
+	    fsc_sys_perf_kprobe(name, 0, 0, ret), cookie);
 }
 
 static int link_kernel(struct fsc_session *s, enum fsc_end end)
@@ -100,36 +118,21 @@ static int link_kernel(struct fsc_session *s, enum fsc_end end)
 	return fd;
 }
 
-/* Every system call of every process pays for it and counts in our own row meanwhile: not for
- * longer than the measurement lasts. */
-static int link_raw_tracepoint(struct fsc_session *s)
-{
-	int prog = fsc_own_program(s, &(struct fsc_own){.from = s->skel->progs.own_entry,
-							.type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-							.row = s->cfg.calibrate_row});
-	int fd = prog < 0 ? prog : bpf_raw_tracepoint_open("sys_enter", prog);
-
-	return fd < 0 && prog >= 0 ? -errno : fd;
-}
-
 static int link_tracepoint(struct fsc_session *s)
 {
 	FSC_AUTO(fsc_closep) int tracefs = -1;
-	FSC_AUTO(fsc_closep) int perf = -1;
 	int id;
 
+	/* Until it is off, every system call of every process pays and counts in our own row. */
 	if (s->on_rung[FSC_RUNG_RAW_TRACEPOINT])
-		return link_raw_tracepoint(s);
+		return fsc_attach_raw_tracepoint(s, "sys_enter", s->cfg.calibrate_row);
 	tracefs = fsc_tracefs_open(NULL);
 	id = tracefs < 0 ? tracefs
 			 : fsc_tracepoint_id(tracefs, "syscalls", "sys_enter_getppid", NULL);
 	if (id < 0)
 		return id;
-	perf = fsc_sys_perf_tracepoint(id);
-	if (perf < 0)
-		return perf;
-	return fsc_sys_link_perf(bpf_program__fd(s->skel->progs.tracepoint_entry), perf,
-				 s->cfg.calibrate_row);
+	return fsc_sys_link_perf(bpf_program__fd(s->skel->progs.tracepoint_entry),
+				 fsc_sys_perf_tracepoint(id), s->cfg.calibrate_row);
 }
 
 /* ---- the classes ---- */
@@ -173,114 +176,59 @@ static int link_end(struct fsc_session *s, const struct class *c, enum fsc_end e
 	return link_user(s, end == FSC_END_INSNS ? c->end : c->fn, end);
 }
 
-/* links: int, what was linked even where it fails. */
-static int link_class(struct fsc_session *s, const struct class *c, struct fsc_vec *links,
-		      struct fsc_err *err)
-{
-	for (int end = 0; end < FSC_END_MAX; end++) {
-		int fd, rc;
+/* ---- of a session ---- */
 
-		if (!takes(s, c, (enum fsc_end)end))
+struct trial {
+	struct fsc_session *s;
+	const struct class *c;
+	struct fsc_slot seen;
+};
+
+static int link_class(void *arg, struct fsc_err *err)
+{
+	const struct trial *t = arg;
+	int fd, rc = 0;
+
+	for (int end = 0; !rc && end < FSC_END_MAX; end++) {
+		if (!takes(t->s, t->c, (enum fsc_end)end))
 			continue;
-		fd = link_end(s, c, (enum fsc_end)end);
+		fd = link_end(t->s, t->c, (enum fsc_end)end);
 		if (fd < 0)
 			return fsc_err_sys(err, -fd, "cannot measure the cost of a hit");
-		rc = fsc_session_keep(links, fd, err);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
-/* Tracepoints are hit by everybody, so theirs go at once. The others sit on our own code or on a
- * system call that hardly anybody makes: they cost nothing, but closing them would hold up the run
- * for as long as the kernel waits for all CPUs. */
-static int drop_class(struct fsc_session *s, const struct class *c, const struct fsc_vec *links,
-		      struct fsc_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < links->n; i++) {
-		int fd = *FSC_AT(int, links, i);
-
-		if (rc || c->site == FSC_SITE_TRACEPOINT)
-			close(fd);
-		else
-			rc = fsc_session_keep(&s->late_links, fd, err);
+		rc = fsc_attacher_keep(&t->s->attacher, fd, FSC_TAG_CALIBRATION, err);
 	}
 	return rc;
 }
 
-/* ---- measuring ---- */
-
-static int by_value(const void *a, const void *b)
+static double read_inner(void *arg)
 {
-	double x = *(const double *)a, y = *(const double *)b;
+	struct trial *t = arg;
+	struct fsc_slot before = t->seen;
 
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(v[0]), by_value);
-	return v[ROUNDS / 2];
-}
-
-/* How long the function has seemed to last, in all, and how often it was timed. */
-static void read_inner(const struct fsc_session *s, uint64_t *total, uint64_t *count)
-{
-	struct fsc_slot slot = {0};
-
-	if (s->slots)
-		fsc_session_slot(s, 0, &slot);
-	*total = slot.raw_total;
-	*count = slot.count;
-}
-
-/* CPU time of one call, and its seeming duration, medians over rounds. */
-static struct fsc_cost_ns time_calls(struct fsc_session *s, void (*fn)(void))
-{
-	double outer[ROUNDS], inner[ROUNDS];
-	uint64_t total, count, before, n;
-
-	for (int r = 0; r < ROUNDS; r++) {
-		uint64_t start;
-
-		fsc_rings_empty_own(s);
-		read_inner(s, &before, &n);
-		start = fsc_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-		for (int i = 0; i < HITS; i++)
-			fn();
-		outer[r] = (double)(fsc_clock_ns(CLOCK_THREAD_CPUTIME_ID) - start) / HITS;
-		read_inner(s, &total, &count);
-		inner[r] = count > n ? (double)(total - before) / (double)(count - n) : 0;
-	}
-	return (struct fsc_cost_ns){.outer = median(outer), .inner = median(inner)};
+	fsc_rings_empty_own(t->s);
+	if (t->s->slots)
+		fsc_session_slot(t->s, 0, &t->seen);
+	if (t->seen.count == before.count)
+		return 0;
+	return (double)(t->seen.raw_total - before.raw_total) /
+	       (double)(t->seen.count - before.count);
 }
 
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err)
 {
-	FSC_AUTO(fsc_vec_release) struct fsc_vec links = FSC_VEC_INIT(int);
-	const struct class *c = &classes[what];
-	double bare = time_calls(s, c->fn).outer;
-	int rc = 0, dropped;
+	struct trial t = {.s = s, .c = &classes[what]};
+	struct fsc_hitcost h = {.fn = t.c->fn, .link = link_class, .inner = read_inner, .arg = &t};
+	int rc = s->slots ? fsc_session_set_cost(s, s->cfg.calibrate_row, 0, 0, err) : 0;
 
-	if (s->slots)
-		rc = fsc_session_set_cost(s, s->cfg.calibrate_row, 0, 0, err);
 	if (!rc)
-		rc = link_class(s, c, &links, err);
-	if (!rc) {
-		c->fn(); /* the first hit pays for optimising the probe */
-		*ret = time_calls(s, c->fn);
-	}
-	dropped = drop_class(s, c, &links, rc ? NULL : err);
-	if (rc || dropped)
-		return rc ? rc : dropped;
-	ret->outer -= bare;
-	if (ret->outer <= 0)
+		rc = fsc_hitcost_measure(&h, ret, err);
+	/* Else that is done when the session is attached. */
+	if (s->attached)
+		fsc_attacher_drop(&s->attacher, FSC_TAG_CALIBRATION);
+	if (!rc && ret->outer <= 0)
 		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can measure");
-	return 0;
+	return rc;
 }
 
 enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *t)

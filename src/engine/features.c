@@ -29,24 +29,9 @@ static int no(char *why, unsigned n, int rc, const char *text)
 	return rc;
 }
 
-/* A program that does nothing, loaded as a given type; a descriptor or -errno. */
-static int load_nothing(enum bpf_prog_type type, int attach_type, int btf_id)
-{
-	const struct bpf_insn insns[] = {
-	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-	    {.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts,
-		    .expected_attach_type = (enum bpf_attach_type)attach_type,
-		    .attach_btf_id = (uint32_t)btf_id);
-	int fd = bpf_prog_load(type, "fsc_nothing", "GPL", insns, 2, &opts);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int try_bpf(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
+	FSC_AUTO(fsc_closep) int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
 
 	return prog < 0 ? no(why, n, prog, "loading a program") : 0;
 }
@@ -60,10 +45,10 @@ static int try_perf(int perf_fd, enum bpf_prog_type type, const char *what, char
 
 	if (perf < 0)
 		return no(why, n, perf, what);
-	prog = load_nothing(type, 0, 0);
+	prog = fsc_sys_load_nothing(type, 0, 0);
 	if (prog < 0)
 		return no(why, n, prog, "loading a program");
-	link = fsc_sys_link_perf(prog, perf, 1);
+	link = fsc_sys_link_perf(prog, fsc_take_fd(&perf), 1);
 	return link < 0 ? no(why, n, link, "linking with a cookie (Linux 5.15)") : 0;
 }
 
@@ -78,14 +63,14 @@ static int try_uprobe(char *why, unsigned n)
 			BPF_PROG_TYPE_KPROBE, "opening a uprobe event", why, n);
 }
 
-/* A link of one of the multi sorts on our own code; a descriptor or -errno. */
-static int link_self(int attach_type, int (*link)(int prog, const struct fsc_sys_uprobes *u))
+/* A link on our own code, in one process or in all; a descriptor or -errno. */
+static int link_self(void (*fn)(void), pid_t pid, int attach_type,
+		     int (*link)(int prog, const struct fsc_sys_uprobes *u))
 {
-	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
+	FSC_AUTO(fsc_closep) int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
 	uint64_t offset;
-	struct fsc_sys_uprobes u = {
-	    .path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = getpid()};
-	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
+	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = pid};
+	int rc = fsc_self_offset(fn, &offset, NULL);
 
 	if (prog < 0 || rc)
 		return prog < 0 ? prog : rc;
@@ -94,7 +79,9 @@ static int link_self(int attach_type, int (*link)(int prog, const struct fsc_sys
 
 static int try_uprobe_multi(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep) int link = link_self(FSC_ATTACH_UPROBE_MULTI, fsc_sys_link_uprobes);
+	FSC_AUTO(fsc_closep)
+	int link =
+	    link_self(fsc_self_ordinary, getpid(), FSC_ATTACH_UPROBE_MULTI, fsc_sys_link_uprobes);
 
 	return link < 0 ? no(why, n, link, "linking many uprobes at once (Linux 6.6)") : 0;
 }
@@ -102,7 +89,7 @@ static int try_uprobe_multi(char *why, unsigned n)
 bool fsc_feature_uprobe_multi_quick(bool by_pid)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
+	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
 
 	return prog >= 0 && fsc_sys_knows_uprobes(prog) &&
 	       (!by_pid || fsc_sys_knows_uprobes_pid(prog));
@@ -111,7 +98,7 @@ bool fsc_feature_uprobe_multi_quick(bool by_pid)
 bool fsc_feature_uprobe_session_quick(void)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
+	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
 
 	return prog >= 0 && fsc_sys_knows_uprobe_session(prog);
 }
@@ -119,7 +106,7 @@ bool fsc_feature_uprobe_session_quick(void)
 static int try_uprobe_multi_pid(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
+	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
 
 	if (prog < 0 || !fsc_sys_knows_uprobes(prog)) {
 		snprintf(why, n, "uprobe.multi does not work");
@@ -134,7 +121,8 @@ static int try_uprobe_multi_pid(char *why, unsigned n)
 static int try_uprobe_session(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
-	int link = link_self(FSC_ATTACH_UPROBE_SESSION, fsc_sys_link_uprobe_session);
+	int link = link_self(fsc_self_ordinary, getpid(), FSC_ATTACH_UPROBE_SESSION,
+			     fsc_sys_link_uprobe_session);
 
 	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.13)") : 0;
 }
@@ -156,7 +144,7 @@ static int try_tracepoint(char *why, unsigned n)
 
 static int try_raw_tracepoint(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep) int prog = load_nothing(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0);
+	FSC_AUTO(fsc_closep) int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_RAW_TRACEPOINT, 0, 0);
 	FSC_AUTO(fsc_closep) int link = -1;
 
 	if (prog < 0)
@@ -168,7 +156,7 @@ static int try_raw_tracepoint(char *why, unsigned n)
 static int try_kprobe_multi(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_MULTI, 0);
+	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_MULTI, 0);
 	FSC_AUTO(fsc_closep) int link = -1;
 	const char *name = TRIAL_KERNEL_FUNCTION;
 	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
@@ -184,7 +172,7 @@ static int try_kprobe_multi(char *why, unsigned n)
 static int try_kprobe_session(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep)
-	int prog = load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_SESSION, 0);
+	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_SESSION, 0);
 	FSC_AUTO(fsc_closep) int link = -1;
 	const char *name = TRIAL_KERNEL_FUNCTION;
 	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
@@ -203,7 +191,7 @@ static int try_fentry(char *why, unsigned n)
 
 	if (id < 0)
 		return no(why, n, id, "finding a function in the kernel's BTF");
-	prog = load_nothing(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
+	prog = fsc_sys_load_nothing(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
 	if (prog < 0)
 		return no(why, n, prog, "loading an fentry program");
 	link = fsc_sys_link_tracing(prog);
@@ -290,22 +278,6 @@ static int fork_under_probe(int go)
 	return in_child(call_nop5, go) == 0 ? 0 : CHILD_DIED;
 }
 
-static int link_nop5(void)
-{
-	FSC_AUTO(fsc_closep) int prog = -1;
-	FSC_AUTO(fsc_closep) int perf = -1;
-	uint64_t offset;
-	int rc = fsc_self_offset(fsc_self_nop5, &offset, NULL);
-
-	if (rc)
-		return rc;
-	perf = fsc_sys_perf_uprobe(FSC_SELF_PATH, offset, 0, false, 0);
-	if (perf < 0)
-		return perf;
-	prog = load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
-	return prog < 0 ? prog : fsc_sys_link_perf(prog, perf, 1);
-}
-
 static int try_fast(char *why, unsigned n)
 {
 	int answer = in_child(ask_generation, -1);
@@ -338,7 +310,7 @@ static int try_fast_fork(char *why, unsigned n)
 		_exit(fork_under_probe(go[0]));
 	}
 	close(go[0]);
-	link = pid < 0 ? -errno : link_nop5();
+	link = pid < 0 ? -errno : link_self(fsc_self_nop5, 0, 0, fsc_sys_link_uprobe);
 	if (link >= 0 && write(go[1], "", 1) != 1)
 		link = -EPIPE;
 	close(go[1]);

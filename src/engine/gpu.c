@@ -37,8 +37,7 @@ void fsc_gpu_session_free(struct fsc_gpu_session *s)
 {
 	if (!s)
 		return;
-	fsc_gpu_session_detach(s);
-	fsc_vec_release(&s->links);
+	fsc_attacher_release(&s->attacher);
 	ring_buffer__free(s->rings);
 	if (s->counts)
 		munmap(s->counts, s->counts_size);
@@ -192,7 +191,7 @@ int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fsc_err_nomem(err);
-	s->links = FSC_VEC_INIT(struct fsc_gpu_link);
+	fsc_attacher_init(&s->attacher);
 	s->n_cpus = (uint32_t)libbpf_num_possible_cpus();
 	s->stride = 2 * FSC_GPU_CALLS;
 	fsc_session_log_libbpf();
@@ -324,7 +323,7 @@ uint64_t fsc_gpu_session_loss(const struct fsc_gpu_session *s, enum fsc_loss whi
 
 uint64_t fsc_gpu_session_missed(const struct fsc_gpu_session *s)
 {
-	return fsc_sys_prog_missed(fsc_gpu_prog(s, false)) +
+	return fsc_attacher_missed(&s->attacher) + fsc_sys_prog_missed(fsc_gpu_prog(s, false)) +
 	       fsc_sys_prog_missed(fsc_gpu_prog(s, true));
 }
 

@@ -2,16 +2,11 @@
 #ifndef FSC_ENGINE_GPU_PRIV_H
 #define FSC_ENGINE_GPU_PRIV_H
 
-#include "base/vec.h"
+#include "engine/attacher.h"
 #include "engine/gpu.h"
 
 struct gpuevent_snoop_bpf;
 struct ring_buffer;
-
-struct fsc_gpu_link {
-	int fd;
-	uint32_t tag;
-};
 
 struct fsc_gpu_session {
 	struct gpuevent_snoop_bpf *skel;
@@ -19,7 +14,7 @@ struct fsc_gpu_session {
 	uint32_t n_cpus, stride;
 	uint64_t *counts; /* mapped */
 	size_t counts_size;
-	struct fsc_vec links; /* struct fsc_gpu_link */
+	struct fsc_attacher attacher;
 	struct ring_buffer *rings;
 	int (*fn)(const void *rec, size_t size, void *arg);
 	void *arg;

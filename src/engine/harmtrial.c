@@ -17,8 +17,6 @@
 #include <unistd.h>
 
 #ifdef __x86_64__
-#include <bpf/bpf.h>
-
 #include "base/cleanup.h"
 #include "engine/features.h"
 #include "engine/self.h"
@@ -229,20 +227,6 @@ static int child_main(struct board *b, int ready, int go)
 
 /* ---- the probes ---- */
 
-static int load_nothing(bool multi)
-{
-	const struct bpf_insn insns[] = {
-	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-	    {.code = BPF_JMP | BPF_EXIT},
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts,
-		    .expected_attach_type =
-			(enum bpf_attach_type)(multi ? FSC_ATTACH_UPROBE_MULTI : 0));
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "fsc_nothing", "GPL", insns, 2, &opts);
-
-	return fd < 0 ? -errno : fd;
-}
-
 struct links {
 	int fds[ROWS];
 	size_t n;
@@ -256,54 +240,37 @@ static void links_close(struct links *l)
 	l->n = 0;
 }
 
-static int link_each(struct links *l, int prog, const uint64_t *offsets)
+/* On all but what the kernel refuses itself. */
+static int link_rows(struct links *l)
 {
-	for (size_t i = 0; i < ROWS; i++) {
-		FSC_AUTO(fsc_closep) int perf = -1;
+	bool multi = fsc_feature_works(FSC_FEATURE_UPROBE_MULTI);
+	FSC_AUTO(fsc_closep)
+	int prog =
+	    fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, multi ? FSC_ATTACH_UPROBE_MULTI : 0, 0);
+	uint64_t offsets[ROWS];
+	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH};
+	size_t n = 0;
 
-		if (!l->on[i])
-			continue;
-		perf = fsc_sys_perf_uprobe(FSC_SELF_PATH, offsets[i], 0, false, 0);
-		l->fds[l->n] = perf < 0 ? perf : fsc_sys_link_perf(prog, perf, 1);
+	if (prog < 0)
+		return prog;
+	for (size_t i = 0; i < ROWS; i++) {
+		int rc = fsc_self_offset(rows[i].fn, &offsets[n], NULL);
+
+		if (rc)
+			return rc;
+		l->on[i] = row_is_known(&rows[i]) && row_insn(&rows[i]).verdict != FSC_INSN_REFUSED;
+		n += l->on[i];
+	}
+	for (size_t i = 0; i < n; i += u.n) {
+		u.offsets = offsets + i;
+		u.n = multi ? (uint32_t)n : 1;
+		l->fds[l->n] =
+		    multi ? fsc_sys_link_uprobes(prog, &u) : fsc_sys_link_uprobe(prog, &u);
 		if (l->fds[l->n] < 0)
 			return l->fds[l->n];
 		l->n++;
 	}
 	return 0;
-}
-
-static int link_together(struct links *l, int prog, const uint64_t *offsets)
-{
-	uint64_t some[ROWS];
-	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .offsets = some};
-
-	for (size_t i = 0; i < ROWS; i++)
-		if (l->on[i])
-			some[u.n++] = offsets[i];
-	l->fds[0] = fsc_sys_link_uprobes(prog, &u);
-	if (l->fds[0] < 0)
-		return l->fds[0];
-	l->n = 1;
-	return 0;
-}
-
-/* On all but what the kernel refuses itself. */
-static int link_rows(struct links *l)
-{
-	bool multi = fsc_feature_works(FSC_FEATURE_UPROBE_MULTI);
-	FSC_AUTO(fsc_closep) int prog = load_nothing(multi);
-	uint64_t offsets[ROWS];
-
-	if (prog < 0)
-		return prog;
-	for (size_t i = 0; i < ROWS; i++) {
-		int rc = fsc_self_offset(rows[i].fn, &offsets[i], NULL);
-
-		if (rc)
-			return rc;
-		l->on[i] = row_is_known(&rows[i]) && row_insn(&rows[i]).verdict != FSC_INSN_REFUSED;
-	}
-	return multi ? link_together(l, prog, offsets) : link_each(l, prog, offsets);
 }
 
 /* ---- the verdict ---- */

@@ -221,10 +221,8 @@ uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)
 uint64_t fsc_session_missed(const struct fsc_session *s)
 {
 	struct bpf_program *p;
-	uint64_t n = s->missed;
+	uint64_t n = fsc_attacher_missed(&s->attacher);
 
-	for (size_t i = 0; i < s->links.n; i++)
-		n += fsc_sys_link_missed(FSC_AT(struct fsc_link, &s->links, i)->fd);
 	for (size_t i = 0; i < s->programs.n; i++)
 		n += fsc_sys_prog_missed(*FSC_AT(int, &s->programs, i));
 	bpf_object__for_each_program(p, s->skel->obj) if (bpf_program__fd(p) >= 0) n +=

@@ -5,6 +5,7 @@
 #include <linux/bpf.h>
 
 #include "base/map.h"
+#include "engine/attacher.h"
 #include "engine/session.h"
 
 struct func_snoop_bpf;
@@ -26,17 +27,16 @@ struct fsc_session {
 	size_t counts_size;
 	struct fsc_slot *slots; /* the mapped measurements; NULL: nothing is timed */
 	size_t slots_size;
-	struct fsc_vec links;	   /* struct fsc_link */
-	struct fsc_vec late_links; /* int: closed last, being slow to close */
-	struct fsc_vec programs;   /* int: programs that belong to one place */
-	struct fsc_vec refused;	   /* struct fsc_refused */
+	struct fsc_attacher attacher; /* a place's tag is its row */
+	bool attached;
+	struct fsc_vec programs; /* int: programs that belong to one place */
+	struct fsc_vec refused;	 /* struct fsc_refused */
 	size_t on_rung[FSC_RUNG_MAX];
 	struct ring_buffer *rings;    /* NULL: none */
 	struct ring_buffer *own_ring; /* of calibration */
 	int own_ring_fd;	      /* owned by programs */
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
-	uint64_t missed;	/* of links that are gone */
 	uint64_t records;	/* of calls, read from the rings */
 	bool detached;		/* for good */
 	int64_t resumed_row;	/* only this row is being attached, again; -1: all */
@@ -51,12 +51,6 @@ struct fsc_retired {
 	uint32_t slot;
 };
 
-/* A probe, or many: where every row has links of its own, its row. */
-struct fsc_link {
-	int fd;
-	uint32_t row;
-};
-
 /* Which end of a function a link sits on. */
 enum fsc_end {
 	FSC_END_RETURN, /* caught by the kernel, which changes the return address */
@@ -64,6 +58,14 @@ enum fsc_end {
 	FSC_END_ENTRY,
 	FSC_END_BOTH, /* a session */
 	FSC_END_MAX,
+};
+/* What the links of a batch are made for: its arg. */
+struct fsc_session_end {
+	struct fsc_session *s;
+	enum fsc_end end;
+	enum fsc_rung rung;
+	bool hidden; /* kernel addresses are unknown, go by name */
+	bool *left;  /* per target: refused here, another rung may take it. NULL: none does */
 };
 /* Whether a place takes part in an end. Ends are attached in the order above: a call whose entry
  * is seen finds its return already watched. */
@@ -125,15 +127,32 @@ struct fsc_btf_func {
 	int id;
 	uint32_t n_args;
 };
-/* An fentry or fexit link on one kernel function; a descriptor the caller owns, or -errno. */
+/* Links, as a session makes them for its places and for calibration; descriptors the caller owns,
+ * or -errno. The first two set ret. */
+int fsc_attach_user_end(const struct fsc_session *s, enum fsc_end end, struct fsc_sys_uprobes *u);
+int fsc_attach_kernel_end(const struct fsc_session *s, enum fsc_end end, struct fsc_sys_kprobes *k);
+int fsc_attach_raw_tracepoint(struct fsc_session *s, const char *name, uint32_t row);
 int fsc_attach_fentry(struct fsc_session *s, const struct fsc_btf_func *f, uint32_t row, bool ret);
 /* Whether the probe of a place goes onto its 5-byte nop. */
 bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t);
 /* Puts a descriptor into a list that owns it; closes it where memory is out. */
 int fsc_session_keep(struct fsc_vec *fds, int fd, struct fsc_err *err);
-/* Likewise a link. Of several places the first one's row is enough: links are then never taken off
- * singly. */
+/* Keeps a link on a place. */
 int fsc_session_keep_link(struct fsc_session *s, int fd, size_t target, struct fsc_err *err);
+/* Adds a place to a batch of struct fsc_session_end. flags: FSC_COOKIE_*, put beside the row. */
+void fsc_session_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t flags);
+/* What such a batch does with a place that is refused, and with the descriptor of a link on n
+ * places, or -errno, which it returns. */
+int fsc_session_refuse_place(const struct fsc_batch *b, size_t i, int code, struct fsc_err *err);
+int fsc_session_linked(const struct fsc_batch *b, int fd, size_t n);
+/* What the kernel calls the function of a place. */
+static inline const char *fsc_session_symbol(const struct fsc_session *s,
+					     const struct fsc_target *t)
+{
+	const struct fsc_target_row *row = fsc_targets_row(s->targets, t->row);
+
+	return row->symbol ? row->symbol : row->name;
+}
 /* Whether a place is to be attached now. */
 bool fsc_session_attaches(const struct fsc_session *s, size_t target);
 /* Notes places on a rung, once. */

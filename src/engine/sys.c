@@ -45,6 +45,20 @@ static int link_create(const struct link_create *lc)
 	return fd < 0 ? -errno : (int)fd;
 }
 
+int fsc_sys_load_nothing(enum bpf_prog_type type, int attach_type, int btf_id)
+{
+	const struct bpf_insn insns[] = {
+	    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
+	    {.code = BPF_JMP | BPF_EXIT},
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts,
+		    .expected_attach_type = (enum bpf_attach_type)attach_type,
+		    .attach_btf_id = (uint32_t)btf_id);
+	int fd = bpf_prog_load(type, "fsc_nothing", "GPL", insns, 2, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
 static int link_uprobes(int prog, const struct fsc_sys_uprobes *u, uint32_t attach_type)
 {
 	struct link_create lc = {
@@ -142,14 +156,15 @@ int fsc_sys_link_tracing(int prog)
 
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie)
 {
+	FSC_AUTO(fsc_closep) int perf = perf_fd;
 	struct link_create lc = {
 	    .prog_fd = (uint32_t)prog,
-	    .target_fd = (uint32_t)perf_fd,
+	    .target_fd = (uint32_t)perf,
 	    .attach_type = BPF_PERF_EVENT,
 	    .perf_event = {.cookie = cookie},
 	};
 
-	return link_create(&lc);
+	return perf < 0 ? perf : link_create(&lc);
 }
 
 static int perf_open(struct perf_event_attr *attr, pid_t pid)
@@ -211,6 +226,17 @@ int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, boo
 	attr.config1 = ptr(path);
 	attr.config2 = offset;
 	return perf_open(&attr, pid);
+}
+
+int fsc_sys_link_uprobe(int prog, const struct fsc_sys_uprobes *u)
+{
+	uint64_t ref_ctr = u->ref_ctrs ? u->ref_ctrs[0] : 0;
+
+	if (u->n != 1)
+		return -E2BIG;
+	return fsc_sys_link_perf(
+	    prog, fsc_sys_perf_uprobe(u->path, u->offsets[0], ref_ctr, u->ret, u->pid),
+	    u->cookies ? u->cookies[0] : 0);
 }
 
 int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool ret)

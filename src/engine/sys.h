@@ -18,7 +18,10 @@ enum {
 	FSC_ATTACH_UPROBE_SESSION = 57,
 };
 
-/* One link on many places of one file. ref_ctrs may be NULL. pid 0: every process. */
+/* A program that does nothing, for trials. */
+int fsc_sys_load_nothing(enum bpf_prog_type type, int attach_type, int btf_id);
+
+/* One link on many places of one file. ref_ctrs and cookies may be NULL. pid 0: every process. */
 struct fsc_sys_uprobes {
 	const char *path;
 	const uint64_t *offsets, *ref_ctrs, *cookies;
@@ -28,6 +31,8 @@ struct fsc_sys_uprobes {
 };
 
 int fsc_sys_link_uprobes(int prog, const struct fsc_sys_uprobes *u);
+/* The same by a perf event, which takes one place; -E2BIG with more. */
+int fsc_sys_link_uprobe(int prog, const struct fsc_sys_uprobes *u);
 /* The same with a program loaded as a session: entry and return. */
 int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u);
 /* Whether the kernel knows links on many user functions, and whether it filters them by process as
@@ -51,7 +56,8 @@ int fsc_sys_link_kprobes(int prog, const struct fsc_sys_kprobes *k);
 int fsc_sys_link_kprobe_session(int prog, const struct fsc_sys_kprobes *k);
 /* An fentry or fexit program that was loaded for its function. */
 int fsc_sys_link_tracing(int prog);
-/* A program on a perf event, with its cookie. */
+/* A program on a perf event, with its cookie. The event becomes the link's and is closed here; one
+ * that could not be opened is passed on: -errno. */
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie);
 
 /* Perf events to hang a program on. pid 0: every process. */

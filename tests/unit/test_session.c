@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "engine/calibrate.h"
 #include "engine/session.h"
 #include "probe/target.h"
 #include "probe/uprobe.h"
@@ -201,6 +203,61 @@ static void the_processes_are_copied(void **state)
 	child_end(&c);
 }
 
+static unsigned count_links(void)
+{
+	char path[64], to[64] = "";
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		memset(to, 0, sizeof(to));
+		if (readlink(path, to, sizeof(to) - 1) > 0)
+			n += !strncmp(to, "anon_inode:bpf", 14) && strstr(to, "link");
+	}
+	return n;
+}
+
+/* Whoever closes them may take their time. */
+static void await_links(unsigned n)
+{
+	for (int i = 0; i < 10000 && count_links() != n; i++)
+		usleep(1000);
+	assert_int_equal(count_links(), n);
+}
+
+static void calibration_leaves_no_links(void **state)
+{
+	struct fsc_session_opts o = {.max_keys = 16};
+	struct fsc_cost_ns ns = {0};
+	struct fsc_err err = {0};
+	struct fsc_session *s;
+	unsigned links;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	open_session(&o, &s);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	links = count_links();
+	assert_true(links > 0);
+	close_session(s);
+	assert_int_equal(count_links(), 0);
+	open_session(&o, &s);
+	if (fsc_calibrate(s, FSC_COST_USER, &ns, &err))
+		fail_msg("%s", err.msg);
+	assert_true(ns.outer > 0);
+	assert_true(ns.inner > 0);
+	assert_true(count_links() > 0);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	await_links(links);
+	if (fsc_calibrate(s, FSC_COST_USER_STEPPED, &ns, &err))
+		fail_msg("%s", err.msg);
+	await_links(links);
+	fsc_session_detach(s);
+	assert_int_equal(count_links(), 0);
+	close_session(s);
+}
+
 struct late {
 	struct child *c;
 	int n;
@@ -302,6 +359,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(the_processes_are_copied),
+	    cmocka_unit_test(calibration_leaves_no_links),
 	    cmocka_unit_test(what_comes_late_is_its_own),
 	    cmocka_unit_test(errors_are_forgotten),
 	};

@@ -1,0 +1,193 @@
+/* Keeping and dropping links, and halving the batches that the kernel refuses. */
+#include "engine/attacher.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct fsc_link {
+	int fd;
+	uint32_t tag;
+};
+
+static bool is_helper(const struct fsc_link *l)
+{
+	return l->tag >= FSC_TAG_SCHED;
+}
+
+static struct fsc_link *link_at(const struct fsc_attacher *a, size_t i)
+{
+	return FSC_AT(struct fsc_link, &a->links, i);
+}
+
+void fsc_attacher_init(struct fsc_attacher *a)
+{
+	*a = (struct fsc_attacher){.links = FSC_VEC_INIT(struct fsc_link),
+				   .closers = FSC_VEC_INIT(pthread_t)};
+}
+
+int fsc_attacher_keep(struct fsc_attacher *a, int fd, uint32_t tag, struct fsc_err *err)
+{
+	struct fsc_link *l = fsc_vec_push(&a->links);
+
+	if (!l) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*l = (struct fsc_link){fd, tag};
+	return 0;
+}
+
+/* ---- dropping ---- */
+
+static uint64_t link_missed(const struct fsc_link *l)
+{
+	return is_helper(l) ? 0 : fsc_sys_link_missed(l->fd);
+}
+
+/* fds ends with -1 and is freed. */
+static void *close_fds(void *fds)
+{
+	for (const int *fd = fds; *fd >= 0; fd++)
+		close(*fd);
+	free(fds);
+	return NULL;
+}
+
+/* The kernel takes a probe off at once, and then close() waits for grace periods. On Linux 6.18
+ * with two busy CPUs that took 30 to 90 ms for a multi or a session link and 60 to 150 ms for a
+ * perf event, and three times 8 to 42 s, with other tracers at work. A run must not start later for
+ * that, so a thread waits. Signals are for the main thread. */
+static void close_in_background(struct fsc_attacher *a, int *fds)
+{
+	pthread_t *thread = fsc_vec_push(&a->closers);
+	pthread_attr_t attr;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setsigmask_np(&attr, &all);
+	if (!thread || pthread_create(thread, &attr, close_fds, fds)) {
+		a->closers.n -= thread != NULL;
+		close_fds(fds);
+	}
+	pthread_attr_destroy(&attr);
+}
+
+/* Counts what the kernel missed while the link can still be asked. Helpers go last, so that nobody
+ * waits behind them. */
+void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
+{
+	int *helpers = calloc(a->links.n + 1, sizeof(*helpers));
+	size_t kept = 0, n = 0;
+
+	for (size_t i = 0; i < a->links.n; i++) {
+		const struct fsc_link *l = link_at(a, i);
+
+		if (tag != FSC_TAG_ALL && l->tag != tag) {
+			*link_at(a, kept++) = *l;
+		} else if (is_helper(l) && helpers) {
+			helpers[n++] = l->fd;
+		} else {
+			a->missed += link_missed(l);
+			close(l->fd);
+		}
+	}
+	a->links.n = kept;
+	if (!n) {
+		free(helpers);
+		return;
+	}
+	helpers[n] = -1;
+	close_in_background(a, helpers);
+}
+
+void fsc_attacher_release(struct fsc_attacher *a)
+{
+	fsc_attacher_drop(a, FSC_TAG_ALL);
+	for (size_t i = 0; i < a->closers.n; i++)
+		pthread_join(*FSC_AT(pthread_t, &a->closers, i), NULL);
+	fsc_vec_release(&a->closers);
+	fsc_vec_release(&a->links);
+}
+
+uint64_t fsc_attacher_missed(const struct fsc_attacher *a)
+{
+	uint64_t n = a->missed;
+
+	for (size_t i = 0; i < a->links.n; i++)
+		n += link_missed(link_at(a, i));
+	return n;
+}
+
+/* ---- many places at a time ---- */
+
+int fsc_batch_init(struct fsc_batch *b, size_t max, struct fsc_err *err)
+{
+	enum { ARRAYS = 6 };
+	uint64_t *room = calloc(max + 1, ARRAYS * sizeof(*room));
+
+	if (!room)
+		return fsc_err_nomem(err);
+	b->ids = room;
+	b->tags = room + max;
+	b->where = room + 2 * max;
+	b->ref_ctrs = room + 3 * max;
+	b->cookies = room + 4 * max;
+	b->names = (const char **)(room + 5 * max);
+	return 0;
+}
+
+void fsc_batch_release(struct fsc_batch *b)
+{
+	free(b->ids);
+}
+
+struct fsc_sys_uprobes fsc_batch_uprobes(const struct fsc_batch *b, size_t first, size_t n)
+{
+	return (struct fsc_sys_uprobes){.path = b->path,
+					.offsets = b->where + first,
+					.ref_ctrs = b->ref_ctrs + first,
+					.cookies = b->cookies + first,
+					.n = (uint32_t)n,
+					.pid = b->pid};
+}
+
+/* Refusals of everything, not of one place: halving would only repeat them. */
+static bool is_general(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -EMFILE || rc == -ENFILE || rc == -EOPNOTSUPP;
+}
+
+static int refuse_range(const struct fsc_batch *b, size_t first, size_t n, int code,
+			struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = first; !rc && i < first + n; i++)
+		rc = b->refuse(b, i, code, err);
+	return rc;
+}
+
+static int link_range(struct fsc_attacher *a, const struct fsc_batch *b, size_t first, size_t n,
+		      struct fsc_err *err)
+{
+	int fd = b->singly && n > 1 ? -E2BIG : b->link(b, first, n), rc;
+
+	if (fd >= 0)
+		return fsc_attacher_keep(a, fd, (uint32_t)b->tags[first], err);
+	/* That says nothing about the places: other processes may take them. */
+	if (fd == -ESRCH && b->pid)
+		return -ESRCH;
+	if (n == 1 || is_general(fd))
+		return refuse_range(b, first, n, -fd, err);
+	rc = link_range(a, b, first, n / 2, err);
+	return rc ? rc : link_range(a, b, first + n / 2, n - n / 2, err);
+}
+
+int fsc_attacher_link(struct fsc_attacher *a, const struct fsc_batch *b, struct fsc_err *err)
+{
+	return b->n ? link_range(a, b, 0, b->n, err) : 0;
+}
