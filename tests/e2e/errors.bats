@@ -219,7 +219,6 @@ teardown() { e2e_teardown; }
 	[[ ! -e ran ]] || fail "the command ran"
 }
 
-# bats test_tags=slow
 @test "kernel functions where the kernel has none of the ways: one sentence" {
 	[[ $(doctor_rung "kernel functions") == null ]] || skip "kernel functions can be probed here"
 	fs_error 1 "kprobe.*doctor" count vfs_read -d 0.1
@@ -287,7 +286,6 @@ few_files_rc() {
 		>"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
 }
 
-# bats test_tags=slow
 @test "what there are no descriptors for is refused by name, the rest is measured" {
 	for command in count time; do
 		# Few links: taking each off waits for the kernel.
@@ -318,7 +316,6 @@ few_files_rc() {
 	assert_match list "$(<"$TMP/err")" '^funcscope: cannot write'
 }
 
-# bats test_tags=slow
 @test "with few descriptors, every function is attached or refused, once" {
 	lib=$TMP/libm.so # ours alone; some of its functions have two places
 	cp "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" "$lib"
@@ -334,7 +331,6 @@ few_files_rc() {
 	done
 }
 
-# bats test_tags=slow
 @test "a want of descriptors is never blamed on something else" {
 	for files in 7 9 12 14 17 20 24; do
 		for command in count time stack "time --off-cpu"; do
