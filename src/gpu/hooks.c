@@ -18,6 +18,7 @@
 #include "probe/uprobe.h"
 #include "elf/elf.h"
 #include "proc/libs.h"
+#include "proc/task.h"
 
 /* What the kernel side knows by number: drivers, for the offsets of their names. All other files,
  * and drivers for which there is no number left, have the last one, which has no offsets. */
@@ -283,25 +284,13 @@ int fsc_gpu_hooks_named(struct fsc_gpu_hooks *h, uint32_t file, int offset, stru
 
 /* ---- files ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* A program with kernels in it may have the runtime in it, too. */
 static bool is_program(pid_t pid, const char *path, const struct fsc_libs_file *file)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
-	char link[32], exe[PATH_MAX];
-	ssize_t n;
+	char exe[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = pid ? readlink(link, exe, sizeof(exe) - 1) : -1;
-	if (n > 0)
-		exe[n] = '\0';
-	if (pid && (n <= 0 || strcmp(exe, path)))
+	if (pid && (!fsc_task_exe(pid, exe) || strcmp(exe, path)))
 		return false;
 	return !fsc_elf_open(file->path, file->root, &e, NULL) &&
 	       fsc_elf_has_section(e, ".nv_fatbin");
@@ -320,7 +309,7 @@ static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32
 	int rc;
 
 	fsc_targets_init(&t);
-	rc = want_all(h, base_name(lib->name), &s, err);
+	rc = want_all(h, fsc_libs_base(lib->name), &s, err);
 	if (!rc && fsc_uprobe_search(lib, s.wanted.data, s.wanted.n, &scope, &t, &why)) {
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		goto out;
@@ -350,7 +339,7 @@ out:
 static int look(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 		const struct fsc_libs_file *lib, struct fsc_err *err)
 {
-	int layer = fsc_gpu_layer_of(base_name(path));
+	int layer = fsc_gpu_layer_of(fsc_libs_base(path));
 	struct stat st;
 	bool fresh;
 	struct {
@@ -372,7 +361,7 @@ static int look(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 
 bool fsc_gpu_hooks_is_driver(const char *path)
 {
-	return fsc_gpu_layer_of(base_name(path)) == FSC_GPU_DRIVER;
+	return fsc_gpu_layer_of(fsc_libs_base(path)) == FSC_GPU_DRIVER;
 }
 
 /* As the process sees it; where the process is gone, as we do. */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "proc/libs.h"
 
 enum {
 	MOST_STACKS = 65536,
@@ -68,13 +69,6 @@ void fsc_gpu_stacks_free(struct fsc_gpu_stacks *s)
 
 /* ---- names ---- */
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* "function", or "[file]" where nobody knows it. */
 static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 {
@@ -85,7 +79,7 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 	s->unknown += f->unknown;
 	if (f->unknown)
 		fsc_buf_printf(&s->text, "[%s]",
-			       f->binary && *f->binary ? base_name(f->binary) : "unknown");
+			       f->binary && *f->binary ? fsc_libs_base(f->binary) : "unknown");
 	else
 		fsc_buf_puts(&s->text, f->name);
 	fsc_buf_putc(&s->text, '\n');
@@ -304,7 +298,7 @@ const char *fsc_gpu_stacks_owner(struct fsc_gpu_stacks *s, pid_t pid, uint64_t a
 {
 	const struct fsc_mapping *m = fsc_spaces_find(fsc_namer_spaces(s->namer), pid, addr);
 
-	return m && *m->path ? fsc_gpu_text(s->texts, base_name(m->path)) : NULL;
+	return m && *m->path ? fsc_gpu_text(s->texts, fsc_libs_base(m->path)) : NULL;
 }
 
 void fsc_gpu_stacks_forget(struct fsc_gpu_stacks *s, pid_t pid)

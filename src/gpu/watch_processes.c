@@ -1,13 +1,11 @@
 /* What `gpu` does with processes: their files are hooked, those that run Python are noted, what was
  * known of them is forgotten when they end. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "gpu/watch_priv.h"
+#include "proc/task.h"
 
 /* 1 where the process runs Python whose lines can be told from now on; 0 where not, or not asked.
  */
@@ -106,49 +104,16 @@ struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w)
 	    .arg = w, .file = on_file, .judged = on_judged, .gone = on_gone, .exec = on_exec};
 }
 
-/* The last number of "NSpid:" is the process's own. */
-static uint32_t inner_pid(uint32_t pid)
-{
-	char path[32], line[256];
-	FILE *f;
-	uint32_t inner = 0;
-
-	snprintf(path, sizeof(path), "/proc/%u/status", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		const char *tab = strrchr(line, '\t');
-
-		if (!strncmp(line, "NSpid:", 6) && tab)
-			inner = (uint32_t)strtoul(tab, NULL, 10);
-	}
-	if (f)
-		fclose(f);
-	return inner == pid ? 0 : inner;
-}
-
-/* Whether the process began before we did. */
+/* Whether the process started before this run. */
 static bool is_older(const struct fsc_gpu_watching *w, uint32_t pid)
 {
-	char path[32], text[1024];
-	unsigned long long ticks = 0;
-	const char *at;
-	FILE *f;
-	size_t n;
+	uint64_t ticks;
+	pid_t ppid;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	f = fopen(path, "re");
-	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
-	if (f)
-		fclose(f);
-	text[n] = '\0';
-	at = strrchr(text, ')');
-	if (!at || sscanf(at + 1,
-			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "
-			  "%*d %*d %llu",
-			  &ticks) != 1)
+	if (!fsc_task_stat((pid_t)pid, &ppid, &ticks))
 		return fsc_map_get(&w->older, &(pid_t){(pid_t)pid}, sizeof(pid_t));
-	/* A tick began before what happened in it. */
-	return (ticks + 1) * 1000000000ull / (unsigned long long)sysconf(_SC_CLK_TCK) <
+	/* It started at some time within the tick. */
+	return (ticks + 1) * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK) <
 	       w->begun_ns + fsc_clock_ns(CLOCK_BOOTTIME) - fsc_clock_mono();
 }
 
@@ -156,9 +121,10 @@ int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 		       struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
+	uint32_t inner = (uint32_t)fsc_task_status((pid_t)pid, "NSpid:");
 	int rc = fsc_namer_met(w->namer, (pid_t)pid, err);
 
-	f->inner_pid = inner_pid(pid);
+	f->inner_pid = inner == pid ? 0 : inner;
 	f->before = is_older(w, pid);
 	if (!rc)
 		rc = note_python(w, (pid_t)pid, err);

@@ -219,7 +219,7 @@ static int find_program(const struct fsc_libs_scope *scope, struct fsc_vec *ret,
 			   (int)scope->pid);
 }
 
-static const char *base_name(const char *path)
+const char *fsc_libs_base(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -231,7 +231,7 @@ static bool match_mapping(struct fsc_search *s, const struct fsc_mapping *m)
 {
 	FSC_AUTO(fsc_freep) char *path = strndup(m->path, fsc_mapping_length(m));
 
-	return path && fsc_search_match(s, base_name(path));
+	return path && fsc_search_match(s, fsc_libs_base(path));
 }
 
 static int search_process(struct fsc_search *s, pid_t pid, struct fsc_err *err)
@@ -290,7 +290,8 @@ static int search_command(struct fsc_search *s, const char *command, struct fsc_
 		return fsc_err_nomem(err);
 	if (!path)
 		return 0; /* whoever runs it will say so */
-	if (fsc_libname_match(base_name(path), s->what) || !strcmp(base_name(found), s->what))
+	if (fsc_libname_match(fsc_libs_base(path), s->what) ||
+	    !strcmp(fsc_libs_base(found), s->what))
 		return fsc_search_add(s, path, err);
 	rc = fsc_elf_open(path, "", &program, NULL);
 	if (rc == -ENOMEM)
@@ -377,9 +378,8 @@ bool fsc_libs_has_base(const struct fsc_vec *files, const char *name)
 {
 	for (size_t i = 0; i < files->n; i++) {
 		const char *path = FSC_AT(struct fsc_libs_file, files, i)->name;
-		const char *slash = strrchr(path, '/');
 
-		if (!strcmp(slash ? slash + 1 : path, name))
+		if (!strcmp(fsc_libs_base(path), name))
 			return true;
 	}
 	return false;

@@ -2,30 +2,21 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/task.h"
+
 static bool has_name(pid_t pid, const char *name)
 {
-	char path[64], text[PATH_MAX] = "", *base;
-	ssize_t n;
-	FILE *f;
+	char text[PATH_MAX];
+	const char *base;
 
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f && fgets(text, sizeof(text), f))
-		text[strcspn(text, "\n")] = '\0';
-	if (f)
-		fclose(f);
+	fsc_task_comm(pid, text, sizeof(text));
 	if (!strcmp(text, name))
 		return true;
-	snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-	n = readlink(path, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
+	fsc_task_exe(pid, text);
 	base = strrchr(text, '/');
 	return base && !strcmp(base + 1, name);
 }

@@ -6,6 +6,7 @@
 #endif
 #include "proc/process.h"
 #include "proc/libs_priv.h"
+#include "proc/task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -197,16 +198,12 @@ static int add_program(const char *exe, struct fsc_vec *files, struct fsc_err *e
 static int move_program_first(pid_t pid, struct fsc_vec *files, struct fsc_err *err)
 {
 	struct fsc_mapping *m, program;
-	char link[32], exe[4096];
+	char exe[PATH_MAX];
 	size_t i = 0;
-	ssize_t n;
 	int rc;
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, exe, sizeof(exe) - 1);
-	if (n <= 0)
+	if (!fsc_task_exe(pid, exe))
 		return 0;
-	exe[n] = '\0';
 	while (i < files->n && strcmp(FSC_AT(struct fsc_mapping, files, i)->path, exe))
 		i++;
 	rc = i == files->n ? add_program(exe, files, err) : 0;

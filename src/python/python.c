@@ -13,6 +13,7 @@
 #include "elf/elf.h"
 #include "proc/libs.h"
 #include "proc/process.h"
+#include "proc/task.h"
 #include "python/python_priv.h"
 
 /* How many threads are looked at to see whether numbers mean what they should. */
@@ -37,13 +38,6 @@ static uint64_t read_word(pid_t pid, uint64_t addr)
 	uint64_t word = 0;
 
 	return fsc_python_read(pid, addr, &word, sizeof(word)) ? word : 0;
-}
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* 1 if the file has the interpreter's data. */
@@ -87,7 +81,7 @@ static unsigned minor_of_name(const char *name)
 static unsigned minor_of_files(const struct fsc_vec *files, size_t interpreter)
 {
 	unsigned minor =
-	    minor_of_name(base_name(FSC_AT(struct fsc_mapping, files, interpreter)->path));
+	    minor_of_name(fsc_libs_base(FSC_AT(struct fsc_mapping, files, interpreter)->path));
 
 	for (size_t i = 0; !minor && i < files->n; i++)
 		minor = minor_of_name(FSC_AT(struct fsc_mapping, files, i)->path);
@@ -104,7 +98,7 @@ static int find_interpreter(pid_t pid, struct interpreter *ret, unsigned *ret_mi
 	for (size_t i = 0; !rc && i < files.n; i++) {
 		const struct fsc_mapping *m = FSC_AT(struct fsc_mapping, &files, i);
 
-		if (i && strncmp(base_name(m->path), "libpython3", strlen("libpython3")) != 0)
+		if (i && strncmp(fsc_libs_base(m->path), "libpython3", strlen("libpython3")) != 0)
 			continue;
 		rc = look_into(pid, m, ret, err);
 		if (rc > 0)
@@ -116,23 +110,6 @@ static int find_interpreter(pid_t pid, struct interpreter *ret, unsigned *ret_mi
 	return rc;
 }
 
-/* The process's number in its own namespace, the last of those that /proc shows; 0: not known. */
-static unsigned long own_number(pid_t pid)
-{
-	FSC_AUTO(fsc_fclosep) FILE *status = NULL;
-	char text[256];
-
-	snprintf(text, sizeof(text), "/proc/%d/status", (int)pid);
-	status = fopen(text, "re");
-	while (status && fgets(text, sizeof(text), status)) {
-		const char *last = strrchr(text, '\t');
-
-		if (!strncmp(text, "NStgid:", strlen("NStgid:")) && last)
-			return strtoul(last, NULL, 10);
-	}
-	return 0;
-}
-
 /* 3.10 knows a thread by its pthread_t only: where the C library keeps it, and with it the thread's
  * number. Which library it is shows in the first thread, whose number is the process's. */
 static int find_pthread_tid(pid_t pid, struct fsc_python *py, uint64_t thread, struct fsc_err *err)
@@ -142,7 +119,7 @@ static int find_pthread_tid(pid_t pid, struct fsc_python *py, uint64_t thread, s
 #else
 	static const uint32_t places[] = {720, 48};
 #endif
-	unsigned long own = own_number(pid);
+	uint32_t own = (uint32_t)fsc_task_status(pid, "NStgid:"); /* its pid as it sees it */
 
 	py->pthread_tid = places[0];
 	if (!thread)

@@ -2,12 +2,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "proc/cputime.h"
+#include "proc/task.h"
 
 static struct fsc_pid *pid_at(const struct fsc_pids *p, size_t i)
 {
@@ -30,16 +30,7 @@ void fsc_pids_release(struct fsc_pids *p)
 
 pid_t fsc_pids_owner(pid_t task)
 {
-	char path[32], line[128];
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	int owner = 0;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)task);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "Tgid: %d", &owner) == 1)
-			break;
-	return owner;
+	return fsc_task_status(task, "Tgid:");
 }
 
 /* Readable when the process exits, though its parent may not have asked for its status yet. Needs

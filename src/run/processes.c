@@ -4,7 +4,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 #include "engine/mmaps.h"
 #include "proc/cputime.h"
 #include "proc/libs.h"
+#include "proc/task.h"
 
 /* What a reading needs at hand. */
 struct reading {
@@ -102,19 +102,6 @@ struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 	return at ? (struct process *)(uintptr_t)*at : NULL;
 }
 
-static void read_comm(struct process *x)
-{
-	FSC_AUTO(fsc_closep) int fd = -1;
-	char path[64];
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", x->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, x->comm, sizeof(x->comm) - 1);
-	if (n > 0)
-		x->comm[x->comm[n - 1] == '\n' ? n - 1 : n] = '\0';
-}
-
 static void set_program(struct process *x, const char *path)
 {
 	const char *base = strrchr(path, '/');
@@ -125,15 +112,10 @@ static void set_program(struct process *x, const char *path)
 
 static void read_program(struct process *x)
 {
-	char path[64], to[4096];
-	ssize_t n;
+	char exe[PATH_MAX];
 
-	snprintf(path, sizeof(path), "/proc/%d/exe", x->pid);
-	n = readlink(path, to, sizeof(to) - 1);
-	if (n <= 0)
-		return;
-	to[n] = '\0';
-	set_program(x, to);
+	if (fsc_task_exe(x->pid, exe))
+		set_program(x, exe);
 }
 
 static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
@@ -244,7 +226,7 @@ static int judge(const struct reading *r, struct process *x, bool at_once, struc
 	int rc;
 
 	if (!x->comm[0])
-		read_comm(x);
+		fsc_task_comm(x->pid, x->comm, sizeof(x->comm));
 	if (!x->program)
 		read_program(x);
 	wanted = is_target(r->p, x);
@@ -481,18 +463,11 @@ int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *er
 static bool descends(pid_t pid, pid_t from)
 {
 	for (int i = 0; i < 64 && pid > 1; i++) {
-		char path[64], text[512], *at;
-		FSC_AUTO(fsc_closep) int fd = -1;
-		ssize_t n;
+		uint64_t start;
 
 		if (pid == from)
 			return true;
-		snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-		n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-		text[n > 0 ? n : 0] = '\0';
-		at = strrchr(text, ')');
-		if (!at || sscanf(at + 1, " %*c %d", &pid) != 1)
+		if (!fsc_task_stat(pid, &pid, &start))
 			return false;
 	}
 	return false;
@@ -512,6 +487,6 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 		x->of_command = descends(pid, p->command);
 	/* One that is gone already is judged by what the kernel will tell of it. */
 	if (!x->comm[0])
-		read_comm(x);
+		fsc_task_comm(x->pid, x->comm, sizeof(x->comm));
 	return x->comm[0] || x->of_command ? judge(&r, x, false, err) : 0;
 }

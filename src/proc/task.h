@@ -1,0 +1,21 @@
+/* What /proc says about one process or thread. */
+#ifndef FSC_PROC_TASK_H
+#define FSC_PROC_TASK_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Its command name, cut to size; "" if it has exited. */
+void fsc_task_comm(pid_t pid, char *comm, size_t size);
+/* The path of its program. False, and "", for kernel threads and where it cannot be read. */
+bool fsc_task_exe(pid_t pid, char exe[PATH_MAX]);
+/* The last number of a line of its status file, such as "NSpid:", which lists the outermost pid
+ * namespace first. 0: unknown. */
+pid_t fsc_task_status(pid_t pid, const char *field);
+/* Its parent, and its start in clock ticks since boot. */
+bool fsc_task_stat(pid_t pid, pid_t *ret_ppid, uint64_t *ret_start);
+
+#endif
