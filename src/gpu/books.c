@@ -19,8 +19,8 @@ int fsc_gpu_books_new(struct fsc_gpu_stacks *stacks, struct fsc_gpu_books **ret,
 	b->processes = FSC_VEC_INIT(struct fsc_gpu_process_row);
 	b->kernels = FSC_VEC_INIT(struct fsc_gpu_kernel_row);
 	b->memory = FSC_VEC_INIT(struct fsc_gpu_mem_row);
-	b->syncs = FSC_VEC_INIT(struct fsc_gpu_sync);
-	b->errors = FSC_VEC_INIT(struct fsc_gpu_error);
+	b->syncs = FSC_VEC_INIT(struct fsc_gpu_sync_row);
+	b->errors = FSC_VEC_INIT(struct fsc_gpu_error_row);
 	b->failures = FSC_VEC_INIT(struct fsc_gpu_failure);
 	b->findings = FSC_VEC_INIT(char *);
 	*ret = b;
@@ -46,7 +46,6 @@ void fsc_gpu_books_free(struct fsc_gpu_books *b)
 	for (size_t i = 0; i < b->findings.n; i++)
 		free(*FSC_AT(char *, &b->findings, i));
 	fsc_vec_release(&b->findings);
-	fsc_vec_release(&b->copy_rows);
 	free(b);
 }
 
@@ -217,20 +216,21 @@ static int add_sync(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint
 		uint64_t stack;
 	} key = {.sort = "sync", .api = e->api, .via = e->via, .stack = stack};
 	struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, e->pid);
-	struct fsc_gpu_sync *s;
+	struct fsc_gpu_sync_row *row;
 	uint32_t number;
 	bool fresh;
 	int rc = fsc_gpu_row(b, &b->syncs, &key, sizeof(key), &number, &fresh, err);
 
 	if (rc)
 		return rc;
-	s = FSC_AT(struct fsc_gpu_sync, &b->syncs, number);
+	row = FSC_AT(struct fsc_gpu_sync_row, &b->syncs, number);
 	if (fresh)
-		*s = (struct fsc_gpu_sync){.row = {.api = e->api, .via = e->via}, .stack = stack};
-	s->row.calls++;
-	s->row.ns += e->dur_ns;
-	if (e->dur_ns > s->row.max_ns)
-		s->row.max_ns = e->dur_ns;
+		*row = (struct fsc_gpu_sync_row){
+		    .api = e->api, .via = e->via, .stack = fsc_gpu_stacks_at(b->stacks, stack)};
+	row->calls++;
+	row->ns += e->dur_ns;
+	if (e->dur_ns > row->max_ns)
+		row->max_ns = e->dur_ns;
 	if (p) {
 		p->syncs++;
 		p->sync_ns += e->dur_ns;
@@ -248,19 +248,21 @@ static int add_error(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uin
 		uint32_t stack;
 	} key = {.sort = "error", .api = e->api, .via = e->via, .code = e->ret, .stack = stack};
 	struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, e->pid);
-	struct fsc_gpu_error *x;
+	struct fsc_gpu_error_row *row;
 	uint32_t number;
 	bool fresh;
 	int rc = fsc_gpu_row(b, &b->errors, &key, sizeof(key), &number, &fresh, err);
 
 	if (rc)
 		return rc;
-	x = FSC_AT(struct fsc_gpu_error, &b->errors, number);
+	row = FSC_AT(struct fsc_gpu_error_row, &b->errors, number);
 	if (fresh)
-		*x = (struct fsc_gpu_error){
-		    .row = {.api = e->api, .via = e->via, .error = e->error, .code = e->ret},
-		    .stack = stack};
-	x->row.n++;
+		*row = (struct fsc_gpu_error_row){.api = e->api,
+						  .via = e->via,
+						  .error = e->error,
+						  .code = e->ret,
+						  .stack = fsc_gpu_stacks_at(b->stacks, stack)};
+	row->n++;
 	if (p)
 		p->errors++;
 	return e->type == FSC_GPU_EV_ALLOC ? fsc_gpu_memory_failed(b, e, stack, err) : 0;

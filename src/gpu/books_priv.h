@@ -30,19 +30,8 @@ struct fsc_gpu_range {
 	bool pinned;
 };
 
-struct fsc_gpu_sync {
-	struct fsc_gpu_sync_row row;
-	uint32_t stack;
-};
-
-struct fsc_gpu_error {
-	struct fsc_gpu_error_row row;
-	uint32_t stack;
-};
-
 struct fsc_gpu_failure {
 	struct fsc_gpu_event event;
-	uint32_t stack;
 	uint64_t live_bytes, allocated, reserved;
 	bool freed, retried;
 	struct fsc_vec holders; /* struct fsc_gpu_leak_row */
@@ -59,8 +48,8 @@ struct fsc_gpu_books {
 	struct fsc_vec processes; /* struct fsc_gpu_process_row */
 	struct fsc_vec kernels;	  /* struct fsc_gpu_kernel_row */
 	struct fsc_vec memory;	  /* struct fsc_gpu_mem_row */
-	struct fsc_vec syncs;	  /* struct fsc_gpu_sync */
-	struct fsc_vec errors;	  /* struct fsc_gpu_error */
+	struct fsc_vec syncs;	  /* struct fsc_gpu_sync_row */
+	struct fsc_vec errors;	  /* struct fsc_gpu_error_row */
 	struct fsc_vec failures;  /* struct fsc_gpu_failure */
 	struct fsc_gpu_copy_row copies[FSC_GPU_DIR_MAX][4][2];
 	void *allocs, *maps, *hosts; /* trees */
@@ -71,7 +60,7 @@ struct fsc_gpu_books {
 	struct fsc_gpu_event last[FSC_GPU_LAST]; /* allocations, a ring */
 	size_t n_last;
 	/* of a report */
-	struct fsc_vec rows[7], copy_rows;
+	struct fsc_vec rows[8];
 	struct fsc_vec findings; /* char * */
 };
 

@@ -101,7 +101,7 @@ int fsc_gpu_memory_failed(struct fsc_gpu_books *b, const struct fsc_gpu_event *e
 	if (!f)
 		return fsc_err_nomem(err);
 	f->event = *e;
-	f->stack = stack;
+	f->event.stack = fsc_gpu_stacks_at(b->stacks, stack);
 	f->live_bytes = p ? p->live_bytes : 0;
 	f->holders = FSC_VEC_INIT(struct fsc_gpu_leak_row);
 	for (size_t i = b->n_last;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "gpu/books_priv.h"
 
-enum { KERNELS, MEMORY, SYNCS, ERRORS, LEAKS, OOMS, PROCESSES };
+enum { KERNELS, MEMORY, SYNCS, ERRORS, LEAKS, OOMS, PROCESSES, COPIES };
 
 static int by_launches(const void *a, const void *b)
 {
@@ -38,50 +38,6 @@ static int by_errors(const void *a, const void *b)
 	return (x->n < y->n) - (x->n > y->n);
 }
 
-/* A vector of its own for a table of the report. */
-static struct fsc_vec *begin(struct fsc_gpu_books *b, int which, size_t size)
-{
-	b->rows[which].size = size;
-	b->rows[which].n = 0;
-	return &b->rows[which];
-}
-
-static int copy_rows(const struct fsc_vec *from, struct fsc_vec *to, struct fsc_err *err)
-{
-	for (size_t i = 0; i < from->n; i++) {
-		void *at = fsc_vec_push(to);
-
-		if (!at)
-			return fsc_err_nomem(err);
-		memcpy(at, (const char *)from->data + i * from->size, to->size);
-	}
-	return 0;
-}
-
-static void sort(struct fsc_vec *v, int (*compare)(const void *, const void *))
-{
-	if (v->n)
-		qsort(v->data, v->n, v->size, compare);
-}
-
-static size_t cut(const struct fsc_vec *v, size_t top)
-{
-	return top && v->n > top ? top : v->n;
-}
-
-static int fill_kernels(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
-			struct fsc_err *err)
-{
-	struct fsc_vec *v = begin(b, KERNELS, sizeof(struct fsc_gpu_kernel_row));
-	int rc = copy_rows(&b->kernels, v, err);
-
-	sort(v, by_launches);
-	r->kernels = v->data;
-	r->n_kernels = cut(v, top);
-	r->kernels_left_out = v->n - r->n_kernels;
-	return rc;
-}
-
 static uint64_t activity(const struct fsc_gpu_process_row *p)
 {
 	return p->launches + p->allocs + p->frees + p->copies + p->memsets + p->syncs + p->errors;
@@ -94,78 +50,68 @@ static int by_activity(const void *a, const void *b)
 	return (activity(x) < activity(y)) - (activity(x) > activity(y));
 }
 
-static int fill_processes(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
-			  struct fsc_err *err)
+static struct fsc_vec *begin_table(struct fsc_gpu_books *b, int which, size_t size)
 {
-	struct fsc_vec *v = begin(b, PROCESSES, sizeof(struct fsc_gpu_process_row));
-	int rc = copy_rows(&b->processes, v, err);
-
-	sort(v, by_activity);
-	r->processes = v->data;
-	r->n_processes = cut(v, top);
-	r->processes_left_out = v->n - r->n_processes;
-	return rc;
+	b->rows[which].size = size;
+	b->rows[which].n = 0;
+	return &b->rows[which];
 }
 
-static int fill_memory(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
-		       struct fsc_err *err)
+static size_t cut_rows(const struct fsc_vec *v, size_t top)
 {
-	struct fsc_vec *v = begin(b, MEMORY, sizeof(struct fsc_gpu_mem_row));
-	int rc = copy_rows(&b->memory, v, err);
-
-	sort(v, by_live);
-	r->memory = v->data;
-	r->n_memory = cut(v, top);
-	r->memory_left_out = v->n - r->n_memory;
-	return rc;
+	return top && v->n > top ? top : v->n;
 }
 
-static int fill_syncs(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
-		      struct fsc_err *err)
+/* A sorted copy of the books' rows: *ret_n of them are shown. */
+static int fill_table(struct fsc_vec *to, const struct fsc_vec *from,
+		      int (*compare)(const void *, const void *), size_t top, size_t *ret_n,
+		      size_t *ret_left_out, struct fsc_err *err)
 {
-	struct fsc_vec *v = begin(b, SYNCS, sizeof(struct fsc_gpu_sync_row));
-
-	for (size_t i = 0; i < b->syncs.n; i++) {
-		const struct fsc_gpu_sync *s = FSC_AT(struct fsc_gpu_sync, &b->syncs, i);
-		struct fsc_gpu_sync_row *row = fsc_vec_push(v);
-
-		if (!row)
+	to->size = from->size;
+	to->n = 0;
+	while (to->n < from->n)
+		if (!fsc_vec_push(to))
 			return fsc_err_nomem(err);
-		*row = s->row;
-		row->stack = fsc_gpu_stacks_at(b->stacks, s->stack);
+	if (to->n) {
+		memcpy(to->data, from->data, to->n * to->size);
+		qsort(to->data, to->n, to->size, compare);
 	}
-	sort(v, by_time);
-	r->syncs = v->data;
-	r->n_syncs = cut(v, top);
-	r->syncs_left_out = v->n - r->n_syncs;
+	*ret_n = cut_rows(to, top);
+	*ret_left_out = to->n - *ret_n;
 	return 0;
 }
 
-static int fill_errors(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
+static int fill_tables(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
 		       struct fsc_err *err)
 {
-	struct fsc_vec *v = begin(b, ERRORS, sizeof(struct fsc_gpu_error_row));
+	struct fsc_vec *to = b->rows;
+	int rc = fill_table(&to[PROCESSES], &b->processes, by_activity, top, &r->n_processes,
+			    &r->processes_left_out, err);
 
-	for (size_t i = 0; i < b->errors.n; i++) {
-		const struct fsc_gpu_error *e = FSC_AT(struct fsc_gpu_error, &b->errors, i);
-		struct fsc_gpu_error_row *row = fsc_vec_push(v);
-
-		if (!row)
-			return fsc_err_nomem(err);
-		*row = e->row;
-		row->stack = fsc_gpu_stacks_at(b->stacks, e->stack);
-	}
-	sort(v, by_errors);
-	r->errors = v->data;
-	r->n_errors = cut(v, top);
-	r->errors_left_out = v->n - r->n_errors;
-	return 0;
+	if (!rc)
+		rc = fill_table(&to[KERNELS], &b->kernels, by_launches, top, &r->n_kernels,
+				&r->kernels_left_out, err);
+	if (!rc)
+		rc = fill_table(&to[MEMORY], &b->memory, by_live, top, &r->n_memory,
+				&r->memory_left_out, err);
+	if (!rc)
+		rc = fill_table(&to[SYNCS], &b->syncs, by_time, top, &r->n_syncs,
+				&r->syncs_left_out, err);
+	if (!rc)
+		rc = fill_table(&to[ERRORS], &b->errors, by_errors, top, &r->n_errors,
+				&r->errors_left_out, err);
+	r->processes = to[PROCESSES].data;
+	r->kernels = to[KERNELS].data;
+	r->memory = to[MEMORY].data;
+	r->syncs = to[SYNCS].data;
+	r->errors = to[ERRORS].data;
+	return rc;
 }
 
 static int fill_ooms(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report *r,
 		     struct fsc_err *err)
 {
-	struct fsc_vec *v = begin(b, OOMS, sizeof(struct fsc_gpu_oom));
+	struct fsc_vec *v = begin_table(b, OOMS, sizeof(struct fsc_gpu_oom));
 
 	for (size_t i = 0; i < b->failures.n; i++) {
 		struct fsc_gpu_failure *f = FSC_AT(struct fsc_gpu_failure, &b->failures, i);
@@ -175,14 +121,13 @@ static int fill_ooms(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report 
 			return fsc_err_nomem(err);
 		*o = (struct fsc_gpu_oom){.event = f->event,
 					  .holders = f->holders.data,
-					  .n_holders = cut(&f->holders, top),
+					  .n_holders = cut_rows(&f->holders, top),
 					  .last = f->last,
 					  .n_last = f->n_last,
 					  .live_bytes = f->live_bytes,
 					  .allocated = f->allocated,
 					  .reserved = f->reserved,
 					  .retried = f->retried};
-		o->event.stack = fsc_gpu_stacks_at(b->stacks, f->stack);
 	}
 	r->ooms = v->data;
 	r->n_ooms = v->n;
@@ -192,10 +137,8 @@ static int fill_ooms(struct fsc_gpu_books *b, size_t top, struct fsc_gpu_report 
 static int fill_copies(struct fsc_gpu_books *b, struct fsc_gpu_report *r, struct fsc_err *err)
 {
 	const struct fsc_gpu_copy_row *all = &b->copies[0][0][0];
-	struct fsc_vec *v = &b->copy_rows;
+	struct fsc_vec *v = begin_table(b, COPIES, sizeof(*all));
 
-	v->size = sizeof(*all);
-	v->n = 0;
 	for (size_t i = 0; i < sizeof(b->copies) / sizeof(*all); i++) {
 		struct fsc_gpu_copy_row *row;
 
@@ -211,19 +154,14 @@ static int fill_copies(struct fsc_gpu_books *b, struct fsc_gpu_report *r, struct
 	return 0;
 }
 
-static uint64_t wall_ns(void)
-{
-	return fsc_clock_ns(CLOCK_REALTIME);
-}
-
 int fsc_gpu_books_report(struct fsc_gpu_books *b, const struct fsc_gpu_report_opts *o,
 			 struct fsc_gpu_report *ret, struct fsc_err *err)
 {
 	uint64_t now = fsc_clock_mono();
-	struct fsc_vec *leaks = begin(b, LEAKS, sizeof(struct fsc_gpu_leak_row));
+	struct fsc_vec *leaks = begin_table(b, LEAKS, sizeof(struct fsc_gpu_leak_row));
 	int rc;
 
-	*ret = (struct fsc_gpu_report){.time_ns = wall_ns(),
+	*ret = (struct fsc_gpu_report){.time_ns = fsc_clock_ns(CLOCK_REALTIME),
 				       .seconds = (double)(now - b->start_ns) / 1e9,
 				       .launches = b->launches,
 				       .unnamed = b->unnamed,
@@ -233,17 +171,9 @@ int fsc_gpu_books_report(struct fsc_gpu_books *b, const struct fsc_gpu_report_op
 				       .memset_bytes = b->memset_bytes,
 				       .unseen_frees = b->unseen_frees,
 				       .last = o->last};
-	rc = fill_processes(b, o->top, ret, err);
-	if (!rc)
-		rc = fill_kernels(b, o->top, ret, err);
-	if (!rc)
-		rc = fill_memory(b, o->top, ret, err);
+	rc = fill_tables(b, o->top, ret, err);
 	if (!rc)
 		rc = fill_copies(b, ret, err);
-	if (!rc)
-		rc = fill_syncs(b, o->top, ret, err);
-	if (!rc)
-		rc = fill_errors(b, o->top, ret, err);
 	if (!rc)
 		rc = fsc_gpu_memory_held(b, 0, now, o->leak_age_s, leaks, err);
 	ret->leaks = leaks->data;
