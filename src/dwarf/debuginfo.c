@@ -2,6 +2,7 @@
  * elsewhere (lines.c, scopes.c, functions.c and what it uses). */
 #include "dwarf/debuginfo.h"
 
+#include <dwarf.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -64,4 +65,43 @@ bool fsc_die_next(Dwarf_Die *die)
 	Dwarf_Off at = dwarf_dieoffset(die);
 
 	return !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > at;
+}
+
+bool fsc_die_is_scope(Dwarf_Die *die)
+{
+	int tag = dwarf_tag(die);
+
+	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine ||
+	       tag == DW_TAG_lexical_block;
+}
+
+bool fsc_die_nests_functions(Dwarf_Die *die)
+{
+	switch (dwarf_tag(die)) {
+	case DW_TAG_namespace:
+	case DW_TAG_module:
+	case DW_TAG_class_type:
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_enumeration_type:
+		return true;
+	default:
+		return false;
+	}
+}
+
+size_t fsc_first_from(const void *sorted, size_t n, size_t size, uint64_t addr)
+{
+	size_t lo = 0, hi = n;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+		const uint64_t *at = (const void *)((const char *)sorted + mid * size);
+
+		if (*at < addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
 }

@@ -4,6 +4,7 @@
 #define FSC_DWARF_DEBUGINFO_H
 
 #include <elfutils/libdw.h>
+#include <stdint.h>
 
 #include "elf/image.h"
 
@@ -25,5 +26,13 @@ void fsc_debug_info_close(struct fsc_debug_info *d);
  * whatever a file says that wants us to go in circles. */
 bool fsc_die_child(Dwarf_Die *parent, Dwarf_Die *ret);
 bool fsc_die_next(Dwarf_Die *die);
+/* A function, an inlined copy of one, or a block. */
+bool fsc_die_is_scope(Dwarf_Die *die);
+/* A namespace or type, which has functions inside in C++, Rust and Ada. */
+bool fsc_die_nests_functions(Dwarf_Die *die);
+
+/* The index of the first element at or above addr in a sorted array; elements start with their
+ * address, a uint64_t. */
+size_t fsc_first_from(const void *sorted, size_t n, size_t size, uint64_t addr);
 
 #endif

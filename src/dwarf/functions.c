@@ -208,45 +208,18 @@ static void visit_function(struct search *s, Dwarf_Die *function)
 	read_signature(s, function, entry, (uint32_t)(w - s->wanted));
 }
 
-static void walk(struct search *s, Dwarf_Die *parent, int depth)
+static void walk_functions(struct search *s, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die die;
 
 	if (depth > DEPTH_MAX || !fsc_die_child(parent, &die))
 		return;
 	do {
-		switch (dwarf_tag(&die)) {
-		case DW_TAG_subprogram:
+		if (dwarf_tag(&die) == DW_TAG_subprogram)
 			visit_function(s, &die);
-			break;
-		case DW_TAG_namespace:
-		case DW_TAG_module:
-		case DW_TAG_class_type:
-		case DW_TAG_structure_type:
-		case DW_TAG_union_type:
-		case DW_TAG_enumeration_type:
-			walk(s, &die, depth + 1); /* Rust and Ada put functions there */
-			break;
-		default:
-			break;
-		}
+		else if (fsc_die_nests_functions(&die))
+			walk_functions(s, &die, depth + 1);
 	} while (!is_over(s) && fsc_die_next(&die));
-}
-
-/* The first wanted address at or behind addr. */
-static size_t first_from(const struct search *s, uint64_t addr)
-{
-	size_t lo = 0, hi = s->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->wanted[mid].addr < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
 }
 
 static bool has_wanted(const struct search *s, Dwarf_Die *unit)
@@ -255,7 +228,7 @@ static bool has_wanted(const struct search *s, Dwarf_Die *unit)
 	ptrdiff_t at = 0;
 
 	while ((at = dwarf_ranges(unit, at, &base, &start, &end)) > 0) {
-		size_t i = first_from(s, start);
+		size_t i = fsc_first_from(s->wanted, s->n, sizeof(*s->wanted), start);
 
 		if (i < s->n && s->wanted[i].addr < end)
 			return true;
@@ -276,7 +249,7 @@ static void search_units(struct search *s, Dwarf *dwarf)
 		if (dwarf_offdie(dwarf, at + header, &unit) &&
 		    dwarf_tag(&unit) == DW_TAG_compile_unit &&
 		    dwarf_srclang(&unit) != DW_LANG_Mips_Assembler && has_wanted(s, &unit))
-			walk(s, &unit, 0);
+			walk_functions(s, &unit, 0);
 		at = next;
 	}
 }

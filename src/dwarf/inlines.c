@@ -51,22 +51,6 @@ struct lookup {
 
 /* ---- in the child ---- */
 
-/* The first address at or behind addr. */
-static size_t first_from(const struct lookup *l, uint64_t addr)
-{
-	size_t lo = 0, hi = l->n;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (l->addrs[mid] < addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* The mangled name, which tells more than the plain one; also where only the function's declaration
  * or its original has it. */
 static const char *name_of(Dwarf_Die *die)
@@ -107,15 +91,18 @@ static const char *call_file(Dwarf_Die *unit, Dwarf_Die *die)
 }
 
 /* Puts a function on every address that it covers; whether there are any. */
-static bool mark(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *die, int tag)
+static bool mark_addresses(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *die)
 {
+	int tag = dwarf_tag(die);
 	bool inlined = tag == DW_TAG_inlined_subroutine, any = false;
 	Dwarf_Addr base, start, end;
 	struct scope scope = {0};
 	ptrdiff_t offset = 0;
 
 	while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
-		for (size_t i = first_from(l, start); i < l->n && l->addrs[i] < end; i++) {
+		size_t i = fsc_first_from(l->addrs, l->n, sizeof(*l->addrs), start);
+
+		for (; i < l->n && l->addrs[i] < end; i++) {
 			struct scope *place;
 
 			if (!any && tag != DW_TAG_lexical_block)
@@ -136,40 +123,16 @@ static bool mark(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *die, int tag)
 	return any;
 }
 
-static void walk(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *parent, int depth);
-
-static void visit(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *die, int depth)
-{
-	int tag = dwarf_tag(die);
-
-	switch (tag) {
-	case DW_TAG_subprogram:
-	case DW_TAG_inlined_subroutine:
-	case DW_TAG_lexical_block:
-		if (mark(l, unit, die, tag))
-			walk(l, unit, die, depth + 1);
-		return;
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_class_type:
-	case DW_TAG_structure_type:
-	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type:
-		walk(l, unit, die, depth + 1); /* Rust and Ada put functions there */
-		return;
-	default:
-		return;
-	}
-}
-
-static void walk(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *parent, int depth)
+static void walk_scopes(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *parent, int depth)
 {
 	Dwarf_Die die;
 
 	if (depth > DEPTH_MAX || !fsc_die_child(parent, &die))
 		return;
 	do {
-		visit(l, unit, &die, depth);
+		if (fsc_die_is_scope(&die) ? mark_addresses(l, unit, &die)
+					   : fsc_die_nests_functions(&die))
+			walk_scopes(l, unit, &die, depth + 1);
 	} while (fsc_die_next(&die));
 }
 
@@ -222,9 +185,11 @@ static void look_in_unit(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *tree)
 	bool walked = false;
 
 	while ((offset = dwarf_ranges(unit, offset, &base, &start, &end)) > 0) {
-		for (size_t i = first_from(l, start); i < l->n && l->addrs[i] < end; i++) {
+		size_t i = fsc_first_from(l->addrs, l->n, sizeof(*l->addrs), start);
+
+		for (; i < l->n && l->addrs[i] < end; i++) {
 			if (!walked)
-				walk(l, tree, tree, 0);
+				walk_scopes(l, tree, tree, 0);
 			walked = true;
 			add_answer(l, unit, &l->spots[i]);
 		}
