@@ -164,7 +164,7 @@ static void take_attributes(struct kernel *k, const unsigned char *at, size_t n)
 
 /* Counts the parameters. False if one is missing or they do not fit into their block: rather no
  * answer than a wrong one. */
-static bool seal(struct kernel *k)
+static bool seal_params(struct kernel *k)
 {
 	while (k->params.n < FSC_KERNEL_PARAMS_MAX && k->seen >> k->params.n & 1)
 		k->params.n++;
@@ -188,7 +188,7 @@ int fsc_cubin_each(const void *cubin, size_t size, fsc_kernel_fn fn, void *arg, 
 		if (!name || !inside(&c, sh.sh_offset, sh.sh_size) || !spend(&c, sh.sh_size))
 			continue;
 		take_attributes(&k, c.bytes + sh.sh_offset, sh.sh_size);
-		if (!seal(&k))
+		if (!seal_params(&k))
 			continue;
 		rc = fn(arg, name, &k.params, err);
 		if (rc)

@@ -255,7 +255,7 @@ static void search_units(struct search *s, Dwarf *dwarf)
 }
 
 /* The whole search, inside fsc_contain(). */
-static int run(void *arg, struct fsc_vec *words, struct fsc_err *err)
+static int search_in_child(void *arg, struct fsc_vec *words, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_debug_info_close) struct fsc_debug_info d = {0};
 	struct search *s = arg;
@@ -337,7 +337,7 @@ int fsc_dwarf_signatures(struct fsc_elf *e, const uint64_t *addrs, size_t n,
 	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
 	if (fsc_buf_failed(&what))
 		return fsc_err_nomem(err);
-	rc = fsc_contain(run, &s, fsc_buf_str(&what), &words, err);
+	rc = fsc_contain(search_in_child, &s, fsc_buf_str(&what), &words, err);
 	if (rc && rc != -ETIME)
 		return rc;
 	failed = deliver(&s, &words, addrs, n, types, ret, err);

@@ -211,7 +211,7 @@ static void look_in_units(struct lookup *l, Dwarf *dwarf)
 }
 
 /* The whole search, inside fsc_contain(): what it takes it need not give back. */
-static int run(void *arg, struct fsc_vec *ret, struct fsc_err *err)
+static int look_up_in_child(void *arg, struct fsc_vec *ret, struct fsc_err *err)
 {
 	struct lookup *l = arg;
 	struct fsc_debug_info d = {0};
@@ -245,7 +245,7 @@ struct reader {
 	size_t left;
 };
 
-static const char *take(struct reader *r, size_t n)
+static const char *take_bytes(struct reader *r, size_t n)
 {
 	const char *bytes = r->at;
 
@@ -259,7 +259,7 @@ static const char *take(struct reader *r, size_t n)
 /* The next n bytes as text; *ret is NULL if there are none. False where memory is out. */
 static bool take_text(struct reader *r, size_t n, char **ret)
 {
-	const char *bytes = take(r, n);
+	const char *bytes = take_bytes(r, n);
 
 	*ret = bytes && n ? strndup(bytes, n) : NULL;
 	return *ret || !bytes || !n;
@@ -267,7 +267,7 @@ static bool take_text(struct reader *r, size_t n, char **ret)
 
 static bool take_part(struct reader *r, struct fsc_inline *ret)
 {
-	const char *bytes = take(r, sizeof(struct part));
+	const char *bytes = take_bytes(r, sizeof(struct part));
 	struct part part = {0};
 
 	if (bytes)
@@ -281,7 +281,7 @@ static int take_answers(struct reader *r, struct fsc_vec *ret, struct fsc_err *e
 {
 	const char *bytes;
 
-	while ((bytes = take(r, sizeof(struct head)))) {
+	while ((bytes = take_bytes(r, sizeof(struct head)))) {
 		struct fsc_inlined *one = fsc_vec_push(ret);
 		struct head head;
 
@@ -323,7 +323,7 @@ int fsc_inlines_find(struct fsc_elf *e, uint64_t *addrs, size_t n, struct fsc_ve
 	fsc_buf_printf(&what, "the debug information of '%s'", l.image->path);
 	if (fsc_buf_failed(&what))
 		return fsc_err_nomem(err);
-	rc = fsc_contain(run, &l, fsc_buf_str(&what), &bytes, err);
+	rc = fsc_contain(look_up_in_child, &l, fsc_buf_str(&what), &bytes, err);
 	if (rc)
 		return rc;
 	r = (struct reader){.at = bytes.data, .left = bytes.n};

@@ -190,7 +190,7 @@ static int take_offsets(const struct fsc_elf *e, const struct fsc_vec *places, s
 }
 
 /* The whole search, inside fsc_contain(). */
-static int run(void *arg, struct fsc_vec *ret, struct fsc_err *err)
+static int search_in_child(void *arg, struct fsc_vec *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_debug_info_close) struct fsc_debug_info d = {0};
 	struct search *s = arg;
@@ -225,7 +225,7 @@ int fsc_dwarf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t 
 	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
 	if (fsc_buf_failed(&what))
 		return fsc_err_nomem(err);
-	rc = fsc_contain(run, &s, fsc_buf_str(&what), &offsets, err);
+	rc = fsc_contain(search_in_child, &s, fsc_buf_str(&what), &offsets, err);
 	if (rc)
 		return rc;
 	*ret_n = offsets.n;

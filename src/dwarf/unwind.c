@@ -210,7 +210,7 @@ static void unwind(struct unwinder *u, struct fsc_unwind *job)
 	job->cut = u->cut;
 }
 
-static int push(struct fsc_vec *out, uint64_t number, struct fsc_err *err)
+static int push_number(struct fsc_vec *out, uint64_t number, struct fsc_err *err)
 {
 	uint64_t *place = fsc_vec_push(out);
 
@@ -221,7 +221,7 @@ static int push(struct fsc_vec *out, uint64_t number, struct fsc_err *err)
 }
 
 /* Inside fsc_contain(). */
-static int run(void *arg, struct fsc_vec *out, struct fsc_err *err)
+static int unwind_in_child(void *arg, struct fsc_vec *out, struct fsc_err *err)
 {
 	struct batch *b = arg;
 	struct unwinder u = {.loaded = FSC_VEC_INIT(struct loaded)};
@@ -237,11 +237,11 @@ static int run(void *arg, struct fsc_vec *out, struct fsc_err *err)
 		}
 		if (open)
 			unwind(&u, job);
-		rc = push(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
+		rc = push_number(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
 		if (!rc)
-			rc = push(out, job->n, err);
+			rc = push_number(out, job->n, err);
 		for (size_t k = 0; !rc && k < job->n; k++)
-			rc = push(out, job->addrs[k], err);
+			rc = push_number(out, job->addrs[k], err);
 	}
 	return rc;
 }
@@ -291,7 +291,7 @@ static int run_batch(struct batch b, struct fsc_err *err)
 	FSC_AUTO(fsc_vec_release) struct fsc_vec out = FSC_VEC_INIT(uint64_t);
 	struct fsc_err why = {0};
 	size_t half;
-	int rc = fsc_contain(run, &b, "call frame information", &out, &why);
+	int rc = fsc_contain(unwind_in_child, &b, "call frame information", &out, &why);
 
 	if (!rc) {
 		take_answers(&b, &out);
@@ -320,7 +320,7 @@ static int by_pid(const void *va, const void *vb)
 }
 
 /* Opens the files of the process here, because the child's copies are lost with it. */
-static int prepare(struct fsc_spaces *spaces, pid_t pid, struct fsc_err *err)
+static int open_process_files(struct fsc_spaces *spaces, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_spaces_known(spaces, pid) ? 0 : fsc_spaces_read(spaces, pid, NULL);
 
@@ -343,7 +343,7 @@ int fsc_unwind(struct fsc_spaces *spaces, struct fsc_unwind *all, size_t n, stru
 	qsort(jobs, n, sizeof(*jobs), by_pid);
 	for (size_t i = 0; !rc && i < n; i++)
 		if (!i || jobs[i].u->pid != jobs[i - 1].u->pid)
-			rc = prepare(spaces, jobs[i].u->pid, err);
+			rc = open_process_files(spaces, jobs[i].u->pid, err);
 	if (rc || !n)
 		return rc;
 	return run_batch((struct batch){spaces, jobs, n}, err);

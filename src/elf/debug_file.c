@@ -142,7 +142,7 @@ const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e)
 }
 
 /* Makes room for more output. False where the limit or memory is reached. */
-static bool grow(lzma_stream *z, char **out, size_t *cap)
+static bool grow_output(lzma_stream *z, char **out, size_t *cap)
 {
 	size_t used = *cap - z->avail_out, bigger = *cap * 2;
 	char *p;
@@ -180,7 +180,8 @@ static char *unpack(const char *packed, size_t n, size_t *ret_n)
 	z.avail_out = cap;
 	do {
 		rc = lzma_code(&z, LZMA_FINISH);
-	} while ((rc == LZMA_OK || rc == LZMA_BUF_ERROR) && !z.avail_out && grow(&z, &out, &cap));
+	} while ((rc == LZMA_OK || rc == LZMA_BUF_ERROR) && !z.avail_out &&
+		 grow_output(&z, &out, &cap));
 	*ret_n = cap - z.avail_out;
 	lzma_end(&z);
 	if (rc == LZMA_STREAM_END)

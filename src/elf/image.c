@@ -198,7 +198,7 @@ static int read_sections(struct fsc_image *im, struct fsc_err *err)
 	return rc;
 }
 
-static int load(struct fsc_image *im, const char *path, struct fsc_err *err)
+static int read_tables(struct fsc_image *im, const char *path, struct fsc_err *err)
 {
 	size_t got;
 	int rc;
@@ -220,7 +220,7 @@ int fsc_image_open(struct fsc_image *im, const char *path, struct fsc_err *err)
 	if (rc < 0)
 		return rc;
 	im->fd = rc;
-	rc = load(im, path, err);
+	rc = read_tables(im, path, err);
 	if (rc)
 		fsc_image_release(im);
 	return rc;
@@ -232,7 +232,7 @@ int fsc_image_from_mem(struct fsc_image *im, const char *path, char *mem, size_t
 	int rc;
 
 	*im = (struct fsc_image){.fd = -1, .mem = mem, .size = size};
-	rc = load(im, path, err);
+	rc = read_tables(im, path, err);
 	if (rc)
 		fsc_image_release(im);
 	return rc;

@@ -287,7 +287,7 @@ static void drop_duplicates(struct fsc_vec *syms)
 	syms->n = n;
 }
 
-static void order(struct fsc_vec *syms)
+static void sort_symbols(struct fsc_vec *syms)
 {
 	struct fsc_sym *s = syms->data;
 	size_t start = 0;
@@ -315,7 +315,7 @@ int fsc_elf_symbols(struct fsc_elf *e, const struct fsc_sym **ret, size_t *ret_n
 		rc = add_all(e, err);
 		if (rc)
 			return rc;
-		order(&e->syms);
+		sort_symbols(&e->syms);
 		e->syms_read = true;
 	}
 	*ret = e->syms.data;

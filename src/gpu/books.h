@@ -42,7 +42,7 @@ int fsc_gpu_books_graph(struct fsc_gpu_books *b, uint32_t pid, uint32_t op, uint
 /* A process has ended: what it holds is what it never gave back. */
 void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid);
 /* Looks which processes have ended: the kernel may not have told yet. */
-void fsc_gpu_books_look(struct fsc_gpu_books *b);
+void fsc_gpu_books_find_exited(struct fsc_gpu_books *b);
 
 struct fsc_gpu_report_opts {
 	double leak_age_s; /* what is held longer is a leak; 0: all that is held */

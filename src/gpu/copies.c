@@ -8,7 +8,8 @@
 
 enum { MOST_HOSTS = 65536 }; /* ranges of the host's memory that are remembered */
 
-static int put(struct fsc_gpu_books *b, const struct fsc_gpu_range *r, struct fsc_err *err)
+static int put_host_range(struct fsc_gpu_books *b, const struct fsc_gpu_range *r,
+			  struct fsc_err *err)
 {
 	struct fsc_gpu_range *copy, **at;
 
@@ -41,10 +42,11 @@ int fsc_gpu_hosts_pin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, uint
 				  .end = addr + bytes,
 				  .pinned = true};
 
-	return bytes ? put(b, &r, err) : 0;
+	return bytes ? put_host_range(b, &r, err) : 0;
 }
 
-static struct fsc_gpu_range *find(struct fsc_gpu_books *b, uint32_t process, uint64_t addr)
+static struct fsc_gpu_range *find_host_range(struct fsc_gpu_books *b, uint32_t process,
+					     uint64_t addr)
 {
 	struct fsc_gpu_range key = {.process = process, .start = addr, .end = addr + 1};
 	struct fsc_gpu_range **at = tfind(&key, &b->hosts, fsc_gpu_range_compare);
@@ -54,7 +56,7 @@ static struct fsc_gpu_range *find(struct fsc_gpu_books *b, uint32_t process, uin
 
 void fsc_gpu_hosts_unpin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr)
 {
-	struct fsc_gpu_range *r = find(b, fsc_gpu_books_number(b, pid), addr);
+	struct fsc_gpu_range *r = find_host_range(b, fsc_gpu_books_number(b, pid), addr);
 
 	if (!r || !r->pinned || r->start != addr)
 		return;
@@ -70,8 +72,8 @@ static bool is_drivers(const struct fsc_mapping *m)
 	return !strncmp(m->path, "/dev/nvidia", 11) || !strcmp(m->path, "/dev/zero (deleted)");
 }
 
-static int look(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, enum fsc_gpu_host *ret,
-		struct fsc_err *err)
+static int classify_host_memory(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr,
+				enum fsc_gpu_host *ret, struct fsc_err *err)
 {
 	struct fsc_vec maps = FSC_VEC_INIT(struct fsc_mapping);
 	const struct fsc_mapping *m = NULL;
@@ -87,13 +89,13 @@ static int look(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, enum fsc_g
 					  .pinned = is_drivers(m)};
 
 		*ret = r.pinned ? FSC_GPU_HOST_PINNED : FSC_GPU_HOST_PAGEABLE;
-		rc = put(b, &r, err);
+		rc = put_host_range(b, &r, err);
 	}
 	fsc_maps_release(&maps);
 	return rc;
 }
 
-static int host_of(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_err *err)
+static int fill_host(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_err *err)
 {
 	const struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, e->pid);
 	uint64_t addr = e->dir == FSC_GPU_H2D ? e->src : e->addr;
@@ -102,11 +104,11 @@ static int host_of(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_
 	e->host = FSC_GPU_HOST_NONE;
 	if (e->dir != FSC_GPU_H2D && e->dir != FSC_GPU_D2H)
 		return 0;
-	r = find(b, fsc_gpu_books_number(b, e->pid), addr);
+	r = find_host_range(b, fsc_gpu_books_number(b, e->pid), addr);
 	e->host = r && r->pinned ? FSC_GPU_HOST_PINNED : FSC_GPU_HOST_PAGEABLE;
 	if (r || !p || !p->before)
 		return 0;
-	return look(b, e->pid, addr, &e->host, err);
+	return classify_host_memory(b, e->pid, addr, &e->host, err);
 }
 
 enum side { NOWHERE, HOST, DEVICE };
@@ -161,7 +163,7 @@ int fsc_gpu_copies_add(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct 
 	int rc;
 
 	infer_direction(b, e);
-	rc = host_of(b, e, err);
+	rc = fill_host(b, e, err);
 	row = &b->copies[e->dir % FSC_GPU_DIR_MAX][e->host][e->async];
 	row->dir = e->dir;
 	row->host = e->host;

@@ -144,8 +144,8 @@ static const char *comm_of(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r
 	return fsc_gpu_text(v->opts.texts, comm);
 }
 
-static int fill(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const struct fsc_gpu_call *c,
-		struct fsc_gpu_event *e, struct fsc_err *err)
+static int fill_event(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
+		      const struct fsc_gpu_call *c, struct fsc_gpu_event *e, struct fsc_err *err)
 {
 	*e = (struct fsc_gpu_event){
 	    .type = types[c->op],
@@ -199,7 +199,7 @@ struct stream_key {
 	uint32_t pid, pad;
 };
 
-static struct stream *stream(struct fsc_gpu_events *v, uint32_t pid, uint64_t handle)
+static struct stream *find_or_add_stream(struct fsc_gpu_events *v, uint32_t pid, uint64_t handle)
 {
 	enum { MOST = 65536 };
 	struct stream_key key = {.handle = handle, .pid = pid};
@@ -218,8 +218,8 @@ static struct stream *stream(struct fsc_gpu_events *v, uint32_t pid, uint64_t ha
 }
 
 /* The books complete it, and then it is told. */
-static int tell(struct fsc_gpu_events *v, struct fsc_gpu_event *e, uint32_t stack,
-		struct fsc_err *err)
+static int publish_event(struct fsc_gpu_events *v, struct fsc_gpu_event *e, uint32_t stack,
+			 struct fsc_err *err)
 {
 	int rc;
 
@@ -229,18 +229,18 @@ static int tell(struct fsc_gpu_events *v, struct fsc_gpu_event *e, uint32_t stac
 }
 
 /* What comes after it has to wait for it. */
-static int release(struct fsc_gpu_events *v, struct stream *s, struct fsc_err *err)
+static int publish_pending(struct fsc_gpu_events *v, struct stream *s, struct fsc_err *err)
 {
 	if (!s->pending)
 		return 0;
 	s->pending = s->idle = false;
-	return tell(v, &s->copy, s->stack, err);
+	return publish_event(v, &s->copy, s->stack, err);
 }
 
 /* Somebody has waited for streams: what was asked of them is done. A copy that was put on an idle
  * stream took no longer than until now. */
-static int waited(struct fsc_gpu_events *v, const struct fsc_gpu_event *e, bool all,
-		  struct fsc_err *err)
+static int complete_streams(struct fsc_gpu_events *v, const struct fsc_gpu_event *e, bool all,
+			    struct fsc_err *err)
 {
 	uint64_t now = e->time_ns + e->dur_ns;
 	int rc = 0;
@@ -255,7 +255,7 @@ static int waited(struct fsc_gpu_events *v, const struct fsc_gpu_event *e, bool 
 			s->copy.dur_ns = now - s->copy.time_ns;
 			s->copy.timed = true;
 		}
-		rc = release(v, s, err);
+		rc = publish_pending(v, s, err);
 		s->idle = true;
 	}
 	return rc;
@@ -274,13 +274,13 @@ static int queue_event(struct fsc_gpu_events *v, const struct fsc_gpu_call *c,
 	int rc = 0;
 
 	if (e->type == FSC_GPU_EV_SYNC && !e->error && !(c->flags & FSC_GPU_ON_EVENT))
-		rc = waited(v, e, c->stream == FSC_GPU_NO_ARG || !e->stream, err);
+		rc = complete_streams(v, e, c->stream == FSC_GPU_NO_ARG || !e->stream, err);
 	if (rc || !is_work(e))
-		return rc ? rc : tell(v, e, stack, err);
-	s = stream(v, e->pid, e->stream);
+		return rc ? rc : publish_event(v, e, stack, err);
+	s = find_or_add_stream(v, e->pid, e->stream);
 	if (!s)
-		return tell(v, e, stack, err);
-	rc = release(v, s, err);
+		return publish_event(v, e, stack, err);
+	rc = publish_pending(v, s, err);
 	if (rc)
 		return rc;
 	if (e->type == FSC_GPU_EV_COPY && e->async && !e->captured) {
@@ -290,14 +290,14 @@ static int queue_event(struct fsc_gpu_events *v, const struct fsc_gpu_call *c,
 		return 0; /* idle stays as it was before it */
 	}
 	s->idle = false;
-	return tell(v, e, stack, err);
+	return publish_event(v, e, stack, err);
 }
 
 /* ---- in order ---- */
 
 /* What is no event of its own, but must be known. */
-static int note(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const struct fsc_gpu_call *c,
-		struct fsc_err *err)
+static int apply_record(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
+			const struct fsc_gpu_call *c, struct fsc_err *err)
 {
 	switch (c->op) {
 	case FSC_GPU_NAME:
@@ -321,7 +321,8 @@ static int note(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, const str
 }
 
 /* A process whose first call this is: what it has mapped must be known before anything is named. */
-static int meet_process(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc_err *err)
+static int ensure_process(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
+			  struct fsc_err *err)
 {
 	struct fsc_gpu_event e = {.pid = r->pid, .ppid = r->ppid, .time_ns = r->time_ns};
 	struct fsc_gpu_process_facts facts = {0};
@@ -342,18 +343,18 @@ static int take_record(void *record, size_t size, void *arg, struct fsc_err *err
 	const void *stacks = r->flags & FSC_GPU_REC_STACK ? r + 1 : NULL;
 	struct fsc_gpu_event e;
 	uint32_t stack = 0;
-	int rc = meet_process(v, r, err);
+	int rc = ensure_process(v, r, err);
 
 	(void)size;
 	v->kept++;
 	if (!rc)
-		rc = fill(v, r, c, &e, err);
+		rc = fill_event(v, r, c, &e, err);
 	if (!rc && stacks)
 		rc = fsc_gpu_stacks_take(v->opts.stacks, r, stacks, &stack, err);
 	if (rc)
 		return rc;
 	if (e.type == FSC_GPU_EV_OTHER && !e.error)
-		return note(v, r, c, err);
+		return apply_record(v, r, c, err);
 	if (e.type == FSC_GPU_EV_FREE && !e.addr && !e.error)
 		return 0; /* of nothing, which is allowed and does nothing */
 	return queue_event(v, c, &e, stack, err);
@@ -381,7 +382,7 @@ int fsc_gpu_events_settle(struct fsc_gpu_events *v, uint32_t pid, struct fsc_err
 		struct stream *s = FSC_AT(struct stream, &v->streams, i);
 
 		if (!pid || s->pid == pid)
-			rc = release(v, s, err);
+			rc = publish_pending(v, s, err);
 	}
 	return rc;
 }

@@ -7,8 +7,8 @@
 #include "base/fmt.h"
 #include "gpu/books_priv.h"
 
-__attribute__((format(printf, 3, 4))) static int say(struct fsc_gpu_books *b, struct fsc_err *err,
-						     const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static int
+add_finding(struct fsc_gpu_books *b, struct fsc_err *err, const char *fmt, ...)
 {
 	char **slot = fsc_vec_push(&b->findings);
 	va_list ap;
@@ -40,7 +40,7 @@ static int find_launch_bound(struct fsc_gpu_books *b, const struct fsc_gpu_proce
 
 	if (p->launches < FEW || s <= 0 || waited > 0.05 || (double)p->launches / s < 2000)
 		return 0;
-	return say(
+	return add_finding(
 	    b, err,
 	    "process %u (%s) is launch-bound: %.0f launches per second, and only %.1f %% of the "
 	    "time spent waiting for the GPU; fewer, larger kernels or CUDA graphs would help",
@@ -54,10 +54,10 @@ static int find_sync_bound(struct fsc_gpu_books *b, const struct fsc_gpu_process
 
 	if (p->syncs < 10 || waited < 0.3)
 		return 0;
-	return say(b, err,
-		   "process %u (%s) waits for the GPU %.0f %% of the time, in %llu "
-		   "synchronisations; the waits above say from where",
-		   p->pid, p->comm, waited * 100, (unsigned long long)p->syncs);
+	return add_finding(b, err,
+			   "process %u (%s) waits for the GPU %.0f %% of the time, in %llu "
+			   "synchronisations; the waits above say from where",
+			   p->pid, p->comm, waited * 100, (unsigned long long)p->syncs);
 }
 
 static int find_churn(struct fsc_gpu_books *b, const struct fsc_gpu_process_row *p,
@@ -68,41 +68,45 @@ static int find_churn(struct fsc_gpu_books *b, const struct fsc_gpu_process_row 
 	if (p->allocs < 100 || p->frees < p->allocs / 2 || s <= 0 || (double)p->allocs / s < 100 ||
 	    p->allocs * 20 < p->launches)
 		return 0;
-	return say(b, err,
-		   "process %u (%s) allocates and frees in its loop: %llu allocations, %llu frees, "
-		   "%.0f allocations per second; each may stall the GPU, a memory pool would not",
-		   p->pid, p->comm, (unsigned long long)p->allocs, (unsigned long long)p->frees,
-		   (double)p->allocs / s);
+	return add_finding(
+	    b, err,
+	    "process %u (%s) allocates and frees in its loop: %llu allocations, %llu frees, "
+	    "%.0f allocations per second; each may stall the GPU, a memory pool would not",
+	    p->pid, p->comm, (unsigned long long)p->allocs, (unsigned long long)p->frees,
+	    (double)p->allocs / s);
 }
 
 static int find_pageable(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	if (!b->pageable_async)
 		return 0;
-	return say(b, err,
-		   "%llu asynchronous copies from or to pageable host memory, which block like "
-		   "synchronous ones; use pinned memory (cudaHostAlloc, pin_memory=True)",
-		   (unsigned long long)b->pageable_async);
+	return add_finding(
+	    b, err,
+	    "%llu asynchronous copies from or to pageable host memory, which block like "
+	    "synchronous ones; use pinned memory (cudaHostAlloc, pin_memory=True)",
+	    (unsigned long long)b->pageable_async);
 }
 
 static int find_retries(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	if (!b->retries)
 		return 0;
-	return say(b, err,
-		   "%llu allocation%s failed for lack of memory and succeeded after other memory "
-		   "was freed: a slow path that hides how full the GPU is",
-		   (unsigned long long)b->retries, b->retries == 1 ? "" : "s");
+	return add_finding(
+	    b, err,
+	    "%llu allocation%s failed for lack of memory and succeeded after other memory "
+	    "was freed: a slow path that hides how full the GPU is",
+	    (unsigned long long)b->retries, b->retries == 1 ? "" : "s");
 }
 
 static int find_forgotten(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	if (!b->lost)
 		return 0;
-	return say(b, err,
-		   "%llu allocations could not be recorded: live memory and leaks are reported "
-		   "without them",
-		   (unsigned long long)b->lost);
+	return add_finding(
+	    b, err,
+	    "%llu allocations could not be recorded: live memory and leaks are reported "
+	    "without them",
+	    (unsigned long long)b->lost);
 }
 
 int fsc_gpu_findings(struct fsc_gpu_books *b, struct fsc_err *err)

@@ -40,7 +40,7 @@ void fsc_gpu_flames_free(struct fsc_gpu_flames *f)
 	free(f);
 }
 
-static int push(struct fsc_gpu_flames *f, const char *name, struct fsc_err *err)
+static int push_frame(struct fsc_gpu_flames *f, const char *name, struct fsc_err *err)
 {
 	const struct fsc_frame frame = {.name = name, .binary = ""};
 	uint32_t *id = fsc_vec_push(&f->ids);
@@ -48,7 +48,7 @@ static int push(struct fsc_gpu_flames *f, const char *name, struct fsc_err *err)
 	return id ? fsc_stacks_frame(&f->model, &frame, id, err) : fsc_err_nomem(err);
 }
 
-static const char *leaf(const struct fsc_gpu_event *e)
+static const char *leaf_name(const struct fsc_gpu_event *e)
 {
 	if (e->type == FSC_GPU_EV_ALLOC)
 		return fsc_gpu_mem_names[e->mem];
@@ -68,11 +68,11 @@ int fsc_gpu_flames_add(struct fsc_gpu_flames *f, const struct fsc_gpu_event *e, 
 	if (e->error || e->type != (bytes ? FSC_GPU_EV_ALLOC : FSC_GPU_EV_LAUNCH))
 		return 0;
 	f->ids.n = 0;
-	rc = push(f, leaf(e), err);
+	rc = push_frame(f, leaf_name(e), err);
 	for (size_t i = 0; !rc && !s.n_python && i < s.n; i++)
-		rc = push(f, s.frames[i], err);
+		rc = push_frame(f, s.frames[i], err);
 	for (size_t i = 0; !rc && i < s.n_python; i++)
-		rc = push(f, s.python[i], err);
+		rc = push_frame(f, s.python[i], err);
 	return rc ? rc : fsc_stacks_add(&f->model, &one, f->ids.data, f->ids.n, err);
 }
 

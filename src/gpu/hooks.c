@@ -34,8 +34,8 @@ struct file {
 struct fsc_gpu_hooks {
 	struct fsc_gpu_session *session;
 	struct fsc_gpu_hooks_opts opts;
-	struct fsc_map looked; /* device and inode */
-	struct fsc_vec files;  /* struct file */
+	struct fsc_map examined; /* device and inode */
+	struct fsc_vec files;	 /* struct file */
 	uint32_t n_drivers;
 	struct fsc_vec coverage; /* struct fsc_gpu_coverage_row */
 	struct fsc_vec refused;	 /* struct fsc_refusal, strings ours */
@@ -74,7 +74,7 @@ void fsc_gpu_hooks_free(struct fsc_gpu_hooks *h)
 	fsc_vec_release(&h->files);
 	fsc_vec_release(&h->coverage);
 	fsc_vec_release(&h->refused);
-	fsc_map_release(&h->looked);
+	fsc_map_release(&h->examined);
 	free(h);
 }
 
@@ -105,7 +105,7 @@ struct search {
 	struct fsc_vec names;  /* char * */
 };
 
-static int want(struct search *s, uint32_t row, const char *suffix, struct fsc_err *err)
+static int want_symbol(struct search *s, uint32_t row, const char *suffix, struct fsc_err *err)
 {
 	struct fsc_wanted *w = fsc_vec_push(&s->wanted);
 	uint32_t *of = fsc_vec_push(&s->rows);
@@ -118,8 +118,8 @@ static int want(struct search *s, uint32_t row, const char *suffix, struct fsc_e
 	return 0;
 }
 
-static int want_all(const struct fsc_gpu_hooks *h, const char *base, struct search *s,
-		    struct fsc_err *err)
+static int want_symbols(const struct fsc_gpu_hooks *h, const char *base, struct search *s,
+			struct fsc_err *err)
 {
 	int rc = 0;
 
@@ -128,12 +128,12 @@ static int want_all(const struct fsc_gpu_hooks *h, const char *base, struct sear
 
 		if (!is_hooked(h, row) || !fsc_gpu_row_in(row, base))
 			continue;
-		rc = want(s, i, "", err);
+		rc = want_symbol(s, i, "", err);
 		/* Of streams of each thread: per-thread default streams. */
 		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
-			rc = want(s, i, "_ptsz", err);
+			rc = want_symbol(s, i, "_ptsz", err);
 		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
-			rc = want(s, i, "_ptds", err);
+			rc = want_symbol(s, i, "_ptds", err);
 	}
 	return rc;
 }
@@ -149,8 +149,8 @@ static void search_release(struct search *s)
 
 /* ---- probes ---- */
 
-static int refuse(struct fsc_gpu_hooks *h, const char *function, const char *why,
-		  struct fsc_err *err)
+static int add_refusal(struct fsc_gpu_hooks *h, const char *function, const char *why,
+		       struct fsc_err *err)
 {
 	struct fsc_refusal *r = fsc_vec_push(&h->refused);
 
@@ -168,8 +168,8 @@ static bool has_return(const struct fsc_gpu_hooks *h, const struct fsc_gpu_call 
 	return !(c->flags & FSC_GPU_ENTRY) || (launch && h->opts.launch_errors);
 }
 
-static int attach(struct fsc_gpu_hooks *h, struct file *f, const struct fsc_targets *t,
-		  const struct search *s, struct fsc_err *err)
+static int attach_file(struct fsc_gpu_hooks *h, struct file *f, const struct fsc_targets *t,
+		       const struct search *s, struct fsc_err *err)
 {
 	size_t n = fsc_targets_count(t), used = 0;
 	FSC_AUTO(fsc_freep) struct fsc_gpu_place *places = calloc(n + 1, sizeof(*places));
@@ -194,14 +194,14 @@ static int attach(struct fsc_gpu_hooks *h, struct file *f, const struct fsc_targ
 		f->hooked += !places[i].refused;
 		f->refused += !!places[i].refused;
 		if (places[i].refused)
-			rc = refuse(h, fsc_gpu_call_name(places[i].call),
-				    fsc_err_text(places[i].refused), err);
+			rc = add_refusal(h, fsc_gpu_call_name(places[i].call),
+					 fsc_err_text(places[i].refused), err);
 	}
 	for (size_t i = 0; !rc && i < t->skipped.n; i++) {
 		const struct fsc_skipped *x = FSC_AT(struct fsc_skipped, &t->skipped, i);
 
 		f->refused++;
-		rc = refuse(h, x->name, x->why, err);
+		rc = add_refusal(h, x->name, x->why, err);
 	}
 	h->places += f->hooked;
 	return rc;
@@ -296,8 +296,8 @@ static bool is_program(pid_t pid, const char *path, const struct fsc_libs_file *
 	       fsc_elf_has_section(e, ".nv_fatbin");
 }
 
-static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32_t layer,
-		struct fsc_err *err)
+static int hook_file(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32_t layer,
+		     struct fsc_err *err)
 {
 	struct search s = {.wanted = FSC_VEC_INIT(struct fsc_wanted),
 			   .rows = FSC_VEC_INIT(uint32_t),
@@ -309,7 +309,7 @@ static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32
 	int rc;
 
 	fsc_targets_init(&t);
-	rc = want_all(h, fsc_libs_base(lib->name), &s, err);
+	rc = want_symbols(h, fsc_libs_base(lib->name), &s, err);
 	if (!rc && fsc_uprobe_search(lib, s.wanted.data, s.wanted.n, &scope, &t, &why)) {
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		goto out;
@@ -323,7 +323,7 @@ static int hook(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, uint32
 	if (!rc && layer == FSC_GPU_DRIVER)
 		rc = try_names(h, f, lib, err);
 	if (!rc)
-		rc = attach(h, f, &t, &s, err);
+		rc = attach_file(h, f, &t, &s, err);
 	if (!rc && layer == FSC_GPU_DRIVER && !h->driver) {
 		h->driver = true;
 		fsc_gpu_session_drop(h->session, FSC_GPU_WITHOUT);
@@ -336,8 +336,8 @@ out:
 	return rc;
 }
 
-static int look(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
-		const struct fsc_libs_file *lib, struct fsc_err *err)
+static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
+			const struct fsc_libs_file *lib, struct fsc_err *err)
 {
 	int layer = fsc_gpu_layer_of(fsc_libs_base(path));
 	struct stat st;
@@ -354,9 +354,9 @@ static int look(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 		return 0;
 	key.dev = st.st_dev;
 	key.ino = st.st_ino;
-	if (!fsc_map_put(&h->looked, &key, sizeof(key), &fresh))
+	if (!fsc_map_put(&h->examined, &key, sizeof(key), &fresh))
 		return fsc_err_nomem(err);
-	return fresh ? hook(h, lib, (uint32_t)layer, err) : 0;
+	return fresh ? hook_file(h, lib, (uint32_t)layer, err) : 0;
 }
 
 bool fsc_gpu_hooks_is_driver(const char *path)
@@ -378,7 +378,7 @@ int fsc_gpu_hooks_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path, str
 	if (!files.n && fsc_libs_find(path, &(struct fsc_libs_scope){0}, &files, NULL))
 		files.n = 0;
 	if (files.n)
-		rc = look(h, pid, path, FSC_AT(struct fsc_libs_file, &files, 0), err);
+		rc = examine_file(h, pid, path, FSC_AT(struct fsc_libs_file, &files, 0), err);
 	fsc_libs_release(&files);
 	return rc;
 }
@@ -398,7 +398,7 @@ int fsc_gpu_hooks_known(struct fsc_gpu_hooks *h, const char *program, struct fsc
 	for (size_t i = 0; !rc && i < files.n; i++) {
 		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
 
-		rc = look(h, 0, f->name, f, err);
+		rc = examine_file(h, 0, f->name, f, err);
 	}
 	fsc_libs_release(&files);
 	return rc;

@@ -86,7 +86,7 @@ static uint64_t *handle_at(struct fsc_gpu_kernels *k, uint32_t pid, uint64_t han
 		    : fsc_map_get(&k->handles, &key, sizeof(key));
 }
 
-static const char *learnt(struct fsc_gpu_kernels *k, uint32_t pid, uint64_t handle)
+static const char *learnt_name(struct fsc_gpu_kernels *k, uint32_t pid, uint64_t handle)
 {
 	const uint64_t *at = handle_at(k, pid, handle, false);
 
@@ -119,7 +119,7 @@ static int host_name(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r,
 	return e->kernel ? 0 : fsc_err_nomem(err);
 }
 
-static int show(struct fsc_gpu_kernels *k, struct fsc_gpu_event *e, struct fsc_err *err)
+static int demangle_kernel(struct fsc_gpu_kernels *k, struct fsc_gpu_event *e, struct fsc_err *err)
 {
 	bool fresh;
 	uint64_t *at = fsc_map_put(&k->shown, &e->symbol, sizeof(e->symbol), &fresh);
@@ -203,13 +203,13 @@ int fsc_gpu_kernels_name(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r,
 {
 	const char *name = record_name(r);
 
-	e->symbol = name ? fsc_gpu_text(k->opts.texts, name) : learnt(k, r->pid, r->addr);
+	e->symbol = name ? fsc_gpu_text(k->opts.texts, name) : learnt_name(k, r->pid, r->addr);
 	if (name && !e->symbol)
 		return fsc_err_nomem(err);
 	if (e->symbol) {
 		int rc = fill_sizes(k, r, e, err);
 
-		return rc ? rc : show(k, e, err);
+		return rc ? rc : demangle_kernel(k, e, err);
 	}
 	return layer == FSC_GPU_RUNTIME ? host_name(k, r, e, err) : 0;
 }
@@ -261,7 +261,7 @@ static int search_object(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r,
 int fsc_gpu_kernels_learn(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r, bool alias,
 			  struct fsc_err *err)
 {
-	const char *name = alias ? learnt(k, r->pid, r->src) : record_name(r);
+	const char *name = alias ? learnt_name(k, r->pid, r->src) : record_name(r);
 	uint64_t *at;
 
 	if (!name || !r->addr)

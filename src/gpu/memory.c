@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "gpu/books_priv.h"
 
-static int compare(const void *a, const void *b)
+static int compare_allocs(const void *a, const void *b)
 {
 	const struct fsc_gpu_alloc *x = a, *y = b;
 
@@ -20,21 +20,21 @@ static int compare(const void *a, const void *b)
 }
 
 /* Whether an address, which is x, lies in an allocation. */
-static int contains(const void *a, const void *b)
+static int compare_containing(const void *a, const void *b)
 {
 	const struct fsc_gpu_alloc *x = a, *y = b;
 
 	if (x->process == y->process && !y->handle && x->addr >= y->addr &&
 	    x->addr - y->addr < y->bytes)
 		return 0;
-	return compare(a, b);
+	return compare_allocs(a, b);
 }
 
-static struct fsc_gpu_alloc *find(struct fsc_gpu_books *b, uint32_t process, uint64_t addr,
-				  bool handle)
+static struct fsc_gpu_alloc *find_alloc(struct fsc_gpu_books *b, uint32_t process, uint64_t addr,
+					bool handle)
 {
 	struct fsc_gpu_alloc key = {.process = process, .addr = addr, .handle = handle};
-	struct fsc_gpu_alloc **at = tfind(&key, &b->allocs, compare);
+	struct fsc_gpu_alloc **at = tfind(&key, &b->allocs, compare_allocs);
 
 	return at ? *at : NULL;
 }
@@ -65,7 +65,7 @@ static bool is_on_device(uint32_t mem)
 }
 
 /* Takes an allocation out of all sums and forgets it. */
-static void drop(struct fsc_gpu_books *b, struct fsc_gpu_alloc *a)
+static void drop_alloc(struct fsc_gpu_books *b, struct fsc_gpu_alloc *a)
 {
 	struct fsc_gpu_mem_row *row = FSC_AT(struct fsc_gpu_mem_row, &b->memory, a->row);
 	struct fsc_gpu_process_row *p = fsc_gpu_books_at(b, a->process);
@@ -74,7 +74,7 @@ static void drop(struct fsc_gpu_books *b, struct fsc_gpu_alloc *a)
 	row->live_bytes -= a->bytes;
 	if (p && is_on_device(a->mem))
 		p->live_bytes -= a->bytes;
-	tdelete(a, &b->allocs, compare);
+	tdelete(a, &b->allocs, compare_allocs);
 	b->n_allocs--;
 	free(a);
 }
@@ -84,8 +84,8 @@ static void note_last(struct fsc_gpu_books *b, const struct fsc_gpu_event *e)
 	b->last[b->n_last++ % FSC_GPU_LAST] = *e;
 }
 
-static int hold(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t row,
-		uint32_t stack, struct fsc_err *err)
+static int hold_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t row,
+		      uint32_t stack, struct fsc_err *err)
 {
 	struct fsc_gpu_mem_row *r = FSC_AT(struct fsc_gpu_mem_row, &b->memory, row);
 	struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, e->pid);
@@ -107,7 +107,7 @@ static int hold(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t
 				    .row = row,
 				    .stack = stack,
 				    .api = e->via ? e->via : e->api};
-	if (!tsearch(a, &b->allocs, compare)) {
+	if (!tsearch(a, &b->allocs, compare_allocs)) {
 		free(a);
 		return fsc_err_nomem(err);
 	}
@@ -158,17 +158,17 @@ int fsc_gpu_memory_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e,
 	if (!is_on_device(e->mem))
 		rc = fsc_gpu_hosts_pin(b, e->pid, e->addr, e->bytes, err);
 	/* The same address again: it was given back by a call that we have not seen. */
-	old = find(b, fsc_gpu_books_number(b, e->pid), e->addr, e->mem == FSC_GPU_MEM_VMM);
+	old = find_alloc(b, fsc_gpu_books_number(b, e->pid), e->addr, e->mem == FSC_GPU_MEM_VMM);
 	if (old)
-		drop(b, old);
-	return rc ? rc : hold(b, e, row, stack, err);
+		drop_alloc(b, old);
+	return rc ? rc : hold_alloc(b, e, row, stack, err);
 }
 
 int fsc_gpu_memory_free(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_err *err)
 {
 	struct fsc_gpu_process_row *p = fsc_gpu_books_of(b, e->pid);
 	bool handle = e->mem == FSC_GPU_MEM_VMM;
-	struct fsc_gpu_alloc *a = find(b, fsc_gpu_books_number(b, e->pid), e->addr, handle);
+	struct fsc_gpu_alloc *a = find_alloc(b, fsc_gpu_books_number(b, e->pid), e->addr, handle);
 
 	(void)err;
 	for (size_t i = 0; i < b->failures.n; i++)
@@ -192,7 +192,7 @@ int fsc_gpu_memory_free(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct
 	if (a->maps)
 		a->released = true;
 	else
-		drop(b, a);
+		drop_alloc(b, a);
 	return 0;
 }
 
@@ -213,13 +213,13 @@ int fsc_gpu_books_map(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, uint
 		      uint64_t handle, struct fsc_err *err)
 {
 	uint32_t process = fsc_gpu_books_number(b, pid);
-	struct fsc_gpu_alloc *a = find(b, process, handle, true);
+	struct fsc_gpu_alloc *a = find_alloc(b, process, handle, true);
 	struct fsc_gpu_range *r;
 
 	if (!a || !bytes)
 		return 0;
 	fsc_gpu_books_unmap(b, pid, addr, bytes);
-	a = find(b, process, handle, true);
+	a = find_alloc(b, process, handle, true);
 	if (!a)
 		return 0;
 	r = calloc(1, sizeof(*r));
@@ -242,12 +242,12 @@ void fsc_gpu_books_unmap(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, u
 
 	while (bytes && (at = tfind(&key, &b->maps, fsc_gpu_range_compare))) {
 		struct fsc_gpu_range *r = *at;
-		struct fsc_gpu_alloc *a = find(b, process, r->handle, true);
+		struct fsc_gpu_alloc *a = find_alloc(b, process, r->handle, true);
 
 		tdelete(r, &b->maps, fsc_gpu_range_compare);
 		free(r);
 		if (a && a->maps && !--a->maps && a->released)
-			drop(b, a);
+			drop_alloc(b, a);
 	}
 }
 
@@ -255,7 +255,7 @@ bool fsc_gpu_memory_has(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, ui
 {
 	struct fsc_gpu_alloc key = {.process = fsc_gpu_books_number(b, pid), .addr = addr};
 	struct fsc_gpu_range in = {.process = key.process, .start = addr, .end = addr + 1};
-	struct fsc_gpu_alloc **at = tfind(&key, &b->allocs, contains);
+	struct fsc_gpu_alloc **at = tfind(&key, &b->allocs, compare_containing);
 
 	if (at)
 		*ret_mem = (*at)->mem;
@@ -321,7 +321,7 @@ void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid)
 	b->n_hosts -= drop_ranges(&b->hosts, fsc_gpu_books_number(b, pid));
 }
 
-void fsc_gpu_books_look(struct fsc_gpu_books *b)
+void fsc_gpu_books_find_exited(struct fsc_gpu_books *b)
 {
 	for (size_t i = 0; i < b->processes.n; i++) {
 		const struct fsc_gpu_process_row *p =

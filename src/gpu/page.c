@@ -16,7 +16,7 @@ struct fsc_gpu_page {
 	struct fsc_map shown; /* kernels that have a series */
 };
 
-static void answer(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
+static void answer_request(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
 {
 	struct fsc_gpu_page *p = arg;
 	struct fsc_gpu_report r;
@@ -51,7 +51,7 @@ int fsc_gpu_page_new(const char *address, fsc_gpu_page_fn fn, void *arg, struct 
 		return fsc_err_nomem(err);
 	p->fn = fn;
 	p->arg = arg;
-	rc = fsc_server_new(address, answer, p, &p->server, err);
+	rc = fsc_server_new(address, answer_request, p, &p->server, err);
 	if (rc) {
 		free(p);
 		return rc;

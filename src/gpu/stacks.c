@@ -89,7 +89,8 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 /* The kernel puts its own place in for the address that a probed function returns to; before
  * Linux 6.11 it is what the stack shows. The real ones are in the record: the runtime's first, the
  * library's behind it. */
-static void mend(struct fsc_gpu_stacks *s, struct fsc_addrs *a, const struct fsc_gpu_rec *rec)
+static void restore_return_addresses(struct fsc_gpu_stacks *s, struct fsc_addrs *a,
+				     const struct fsc_gpu_rec *rec)
 {
 	struct fsc_spaces *spaces = fsc_namer_spaces(s->namer);
 	uint64_t callers[2] = {rec->via ? rec->caller : rec->library_caller,
@@ -115,7 +116,7 @@ static int name_native(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 			      .n = rec->n_stack < FSC_STACK_DEPTH ? rec->n_stack : FSC_STACK_DEPTH};
 
 	memcpy(a.at, stack->stack, a.n * sizeof(a.at[0]));
-	mend(s, &a, rec);
+	restore_return_addresses(s, &a, rec);
 	return fsc_namer_frames(s->namer, &a, add_frame, s, err);
 }
 
@@ -145,8 +146,8 @@ static int name_python(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 
 /* ---- keeping ---- */
 
-static int cut(struct fsc_gpu_stacks *s, char *text, const char ***ret, size_t *ret_n,
-	       struct fsc_err *err)
+static int split_frames(struct fsc_gpu_stacks *s, char *text, const char ***ret, size_t *ret_n,
+			struct fsc_err *err)
 {
 	char *line;
 	size_t n = 0;
@@ -165,7 +166,7 @@ static int cut(struct fsc_gpu_stacks *s, char *text, const char ***ret, size_t *
 }
 
 /* Keeps what is in s->text. */
-static int keep(struct fsc_gpu_stacks *s, uint32_t *ret, struct fsc_err *err)
+static int keep_stack(struct fsc_gpu_stacks *s, uint32_t *ret, struct fsc_err *err)
 {
 	char *python = strchr(s->text.s, '\f');
 	struct kept *k = fsc_vec_push(&s->kept);
@@ -175,12 +176,12 @@ static int keep(struct fsc_gpu_stacks *s, uint32_t *ret, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	*ret = (uint32_t)(s->kept.n - 1);
 	*python++ = '\0';
-	rc = cut(s, s->text.s, &k->frames, &k->n, err);
-	return rc ? rc : cut(s, python, &k->python, &k->n_python, err);
+	rc = split_frames(s, s->text.s, &k->frames, &k->n, err);
+	return rc ? rc : split_frames(s, python, &k->python, &k->n_python, err);
 }
 
-static int take_new(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
-		    const struct fsc_gpu_rec_stack *stack, uint32_t *ret, struct fsc_err *err)
+static int name_stack(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
+		      const struct fsc_gpu_rec_stack *stack, uint32_t *ret, struct fsc_err *err)
 {
 	uint64_t *at;
 	bool fresh;
@@ -210,7 +211,7 @@ static int take_new(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 	if (!at)
 		return fsc_err_nomem(err);
 	*at = s->kept.n;
-	return keep(s, ret, err);
+	return keep_stack(s, ret, err);
 }
 
 struct key {
@@ -232,8 +233,8 @@ static size_t fill_key(const struct fsc_gpu_rec *rec, const struct fsc_gpu_rec_s
 	return offsetof(struct key, at) + (n + 2 * n_python) * 8;
 }
 
-int fsc_gpu_stacks_hurry(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
-			 const struct fsc_gpu_rec_stack *stack, struct fsc_err *err)
+int fsc_gpu_stacks_prefetch(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
+			    const struct fsc_gpu_rec_stack *stack, struct fsc_err *err)
 {
 	struct key key;
 
@@ -268,7 +269,7 @@ int fsc_gpu_stacks_take(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 		*ret = (uint32_t)*at;
 		return 0;
 	}
-	rc = take_new(s, rec, stack, ret, err);
+	rc = name_stack(s, rec, stack, ret, err);
 	*at = *ret;
 	return rc;
 }

@@ -19,8 +19,8 @@ void fsc_gpu_stacks_free(struct fsc_gpu_stacks *s);
 int fsc_gpu_stacks_take(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 			const struct fsc_gpu_rec_stack *stack, uint32_t *ret, struct fsc_err *err);
 /* Reads the names that are only in the process's memory, as soon as a record has come. */
-int fsc_gpu_stacks_hurry(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
-			 const struct fsc_gpu_rec_stack *stack, struct fsc_err *err);
+int fsc_gpu_stacks_prefetch(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
+			    const struct fsc_gpu_rec_stack *stack, struct fsc_err *err);
 struct fsc_gpu_stack fsc_gpu_stacks_at(const struct fsc_gpu_stacks *s, uint32_t n);
 /* Whether a process runs Python, from now on known; *ret describes it. Negative: memory is out. */
 int fsc_gpu_stacks_python(struct fsc_gpu_stacks *s, pid_t pid, struct fsc_python *ret,

@@ -111,7 +111,7 @@ static void make_directories(const char *file)
 }
 
 /* 0 or a negative errno. */
-static int replace(const char *file, const char *text, size_t n)
+static int replace_file(const char *file, const char *text, size_t n)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf tmp = {0};
 	int rc = 0;
@@ -143,7 +143,7 @@ void fsc_trial_cache_put(const char *file, const char *id, const struct fsc_gpu_
 	fsc_buf_printf(&out, "%s function=%d kernel=%d\n", id, names->function_offset,
 		       names->kernel_offset);
 	make_directories(file);
-	rc = fsc_buf_failed(&out) ? -ENOMEM : replace(file, out.s, out.n);
+	rc = fsc_buf_failed(&out) ? -ENOMEM : replace_file(file, out.s, out.n);
 	if (rc)
 		fsc_log(FSC_LOG_DEBUG, "cannot write '%s': %s", file, fsc_err_text(-rc));
 }

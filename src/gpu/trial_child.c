@@ -119,8 +119,8 @@ static int make_program(void)
 	return fsc_take_fd(&fd);
 }
 
-static int prepare(const struct fsc_driver_file *lib, struct start *s, int *ret_in,
-		   struct fsc_err *err)
+static int prepare_child(const struct fsc_driver_file *lib, struct start *s, int *ret_in,
+			 struct fsc_err *err)
 {
 	int ends[2];
 
@@ -173,7 +173,7 @@ static void set_descriptors(const struct start *s)
 		fcntl(s->dir, F_SETFD, 0);
 }
 
-static _Noreturn void become(const struct start *s)
+static _Noreturn void exec_trial(const struct start *s)
 {
 	const struct rlimit none = {0, 0};
 	sigset_t mask;
@@ -191,13 +191,13 @@ static _Noreturn void become(const struct start *s)
 
 /* ---- in the parent ---- */
 
-static pid_t start(const struct start *s)
+static pid_t start_child(const struct start *s)
 {
 	unsigned long flags = SIGCHLD | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC;
 	pid_t pid = s->apart ? (pid_t)syscall(SYS_clone, flags, NULL, NULL, NULL, NULL) : fork();
 
 	if (!pid)
-		become(s);
+		exec_trial(s);
 	return pid;
 }
 
@@ -226,7 +226,7 @@ static bool read_answer(int fd, uint64_t end_ns, char text[ANSWER_MAX])
 }
 
 /* Its status; -1 where it does not end even now, and is left behind. */
-static int reap(pid_t pid)
+static int reap_child(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	int status;
@@ -245,7 +245,7 @@ static int reap(pid_t pid)
 }
 
 /* Words from a library, on one line. */
-static void say(struct fsc_gpu_names *ret, const char *text)
+static void set_reason(struct fsc_gpu_names *ret, const char *text)
 {
 	snprintf(ret->why, sizeof(ret->why), "%s", text);
 	for (char *p = ret->why; *p; p++)
@@ -278,16 +278,16 @@ static bool parse_answer(char *text, struct fsc_gpu_names *ret)
 			ret->kernel_offset = parse_offset(line + 7);
 			kernel = true;
 		} else if (!strncmp(line, "error ", 6)) {
-			say(ret, line + 6);
+			set_reason(ret, line + 6);
 		} else if (!strncmp(line, "note ", 5)) {
-			say(ret, line + 5);
+			set_reason(ret, line + 5);
 		}
 	}
 	return function && kernel;
 }
 
 /* Why there is no answer, from how the child ended. */
-static void explain(int status, struct fsc_gpu_names *ret)
+static void explain_status(int status, struct fsc_gpu_names *ret)
 {
 	size_t n = sizeof(ret->why);
 
@@ -308,7 +308,8 @@ static void explain(int status, struct fsc_gpu_names *ret)
 }
 
 /* Says why what is not known is not. */
-static void judge(bool whole, bool in_time, int timeout_ms, int status, struct fsc_gpu_names *ret)
+static void explain_offsets(bool whole, bool in_time, int timeout_ms, int status,
+			    struct fsc_gpu_names *ret)
 {
 	size_t n = sizeof(ret->why);
 
@@ -323,24 +324,25 @@ static void judge(bool whole, bool in_time, int timeout_ms, int status, struct f
 	else if (!in_time)
 		snprintf(ret->why, n, "the driver did not answer within %g s", timeout_ms / 1000.0);
 	else
-		explain(status, ret);
+		explain_status(status, ret);
 }
 
-static int run(const struct fsc_driver_file *lib, struct start *s, int timeout_ms,
-	       struct fsc_gpu_names *ret, bool *ret_final, struct fsc_err *err)
+static int run_child(const struct fsc_driver_file *lib, struct start *s, int timeout_ms,
+		     struct fsc_gpu_names *ret, bool *ret_final, struct fsc_err *err)
 {
 	uint64_t end_ns = fsc_clock_mono() + (uint64_t)timeout_ms * 1000000u;
 	FSC_AUTO(fsc_closep) int in = -1;
 	char answer[ANSWER_MAX] = "";
 	bool in_time, whole;
 	pid_t pid;
-	int rc = prepare(lib, s, &in, err);
+	int rc = prepare_child(lib, s, &in, err);
 
 	if (rc)
 		return rc;
-	pid = start(s);
+	pid = start_child(s);
 	if (pid < 0 && s->apart) {
-		say(ret,
+		set_reason(
+		    ret,
 		    "the library belongs to another user, and cannot be isolated for a trial here");
 		return 0;
 	}
@@ -348,9 +350,9 @@ static int run(const struct fsc_driver_file *lib, struct start *s, int timeout_m
 		return fsc_err_sys(err, errno, "cannot start a process");
 	close(fsc_take_fd(&s->out)); /* or the end of the answer would never come */
 	in_time = read_answer(in, end_ns, answer);
-	rc = reap(pid);
+	rc = reap_child(pid);
 	whole = parse_answer(answer, ret);
-	judge(whole, in_time, timeout_ms, rc, ret);
+	explain_offsets(whole, in_time, timeout_ms, rc, ret);
 	*ret_final = whole && ret->function_offset >= 0;
 	return 0;
 }
@@ -362,15 +364,16 @@ int fsc_trial_run(const struct fsc_driver_file *lib, int timeout_ms, struct fsc_
 
 	*ret_final = false;
 	if (!lib->trusted && geteuid()) {
-		say(ret, "the library belongs to another user, and only root can try it safely");
+		set_reason(ret,
+			   "the library belongs to another user, and only root can try it safely");
 		return 0;
 	}
 	s.program = make_program();
 	if (s.program == -EACCES) {
-		say(ret, "this machine does not run programs from memory (vm.memfd_noexec)");
+		set_reason(ret, "this machine does not run programs from memory (vm.memfd_noexec)");
 		return 0;
 	}
 	if (s.program < 0)
 		return fsc_err_sys(err, -s.program, "no memory file for the driver's trial");
-	return run(lib, &s, timeout_ms, ret, ret_final, err);
+	return run_child(lib, &s, timeout_ms, ret, ret_final, err);
 }

@@ -21,16 +21,16 @@
 
 /* ---- the loop ---- */
 
-static int look(struct fsc_gpu_watching *w, struct fsc_err *err)
+static int scan_processes(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
-	const struct fsc_processes_to to = fsc_gpu_told(w);
+	const struct fsc_processes_to to = fsc_gpu_process_callbacks(w);
 
 	return fsc_processes_scan(w->processes, &to, err);
 }
 
-static int take_in(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
+static int read_and_drain(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
 {
-	const struct fsc_processes_to to = fsc_gpu_told(w);
+	const struct fsc_processes_to to = fsc_gpu_process_callbacks(w);
 	int rc = fsc_processes_read(w->processes, last, &to, err);
 
 	return rc ? rc : fsc_gpu_drain(w, err);
@@ -39,7 +39,7 @@ static int take_in(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
 static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n;
-	return look(arg, err);
+	return scan_processes(arg, err);
 }
 
 /* Keeps the last CPU time of processes that may be gone when we ask. */
@@ -59,7 +59,7 @@ static int on_full(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 static int gpu_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = r->state;
-	int rc = take_in(w, false, err);
+	int rc = read_and_drain(w, false, err);
 
 	if (!rc && fsc_processes_all_exited(w->processes))
 		fsc_run_all_exited(r, fsc_processes_count(w->processes, true));
@@ -186,7 +186,7 @@ static int gpu_attach(struct fsc_run *r, struct fsc_err *err)
 	int rc = hook_known(w, err);
 
 	if (!rc)
-		rc = look(w, err);
+		rc = scan_processes(w, err);
 	if (rc)
 		return rc;
 	w->cpu_start = fsc_cputime_machine();
@@ -215,19 +215,19 @@ static int gpu_detach(struct fsc_run *r, struct fsc_err *err)
 
 	fsc_gpu_session_detach(w->session);
 	/* Once more for those that were not met before. */
-	rc = take_in(w, true, err);
+	rc = read_and_drain(w, true, err);
 	w->no_doubts = true;
 	if (!rc)
-		rc = take_in(w, true, err);
+		rc = read_and_drain(w, true, err);
 	if (!rc)
 		rc = fsc_gpu_events_settle(w->events, 0, err);
-	fsc_gpu_books_look(w->books);
+	fsc_gpu_books_find_exited(w->books);
 	return rc;
 }
 
 static int gpu_report(struct fsc_run *r, bool last, struct fsc_err *err)
 {
-	return fsc_gpu_tell_report(r->state, last, err);
+	return fsc_gpu_write_report(r->state, last, err);
 }
 
 static int gpu_books(struct fsc_run *r, struct fsc_summary *ret, struct fsc_err *err)
@@ -245,7 +245,7 @@ static const struct fsc_run_ops ops = {.open = gpu_open,
 				       .detach = gpu_detach,
 				       .books = gpu_books};
 
-static void release(struct fsc_gpu_watching *w)
+static void watch_release(struct fsc_gpu_watching *w)
 {
 	fsc_gpu_page_free(w->page);
 	fsc_gpu_flames_free(w->flames);
@@ -276,6 +276,6 @@ int fsc_gpu_watch(const struct fsc_gpu_watch_opts *opts, struct fsc_err *err)
 
 	fsc_gpu_texts_init(&w.texts);
 	rc = fsc_run(&ro, err);
-	release(&w);
+	watch_release(&w);
 	return rc;
 }

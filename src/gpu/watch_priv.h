@@ -39,7 +39,7 @@ struct fsc_gpu_watching {
 };
 
 /* watch_processes.c: whom the table of processes tells. */
-struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w);
+struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w);
 /* Facts of a process that has made its first call. */
 int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 		       struct fsc_err *err);
@@ -50,7 +50,7 @@ int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, s
 
 /* watch_report.c */
 void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s);
-int fsc_gpu_tell_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *err);
+int fsc_gpu_write_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *err);
 /* fsc_gpu_page_fn */
 int fsc_gpu_on_page(struct fsc_gpu_report *r, struct fsc_summary *books, void *arg,
 		    struct fsc_err *err);

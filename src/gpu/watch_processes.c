@@ -69,7 +69,7 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 }
 
 /* A program is over: what it has told is taken in, and what was known of it is forgotten. */
-static int let_go(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
+static int forget_program(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_gpu_drain(w, err);
 
@@ -84,7 +84,7 @@ static int let_go(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
-	int rc = let_go(w, pid, err);
+	int rc = forget_program(w, pid, err);
 
 	fsc_gpu_session_forget(w->session, pid);
 	return rc;
@@ -95,10 +95,10 @@ static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
 
-	return fsc_gpu_books_knows(w->books, (uint32_t)pid) ? let_go(w, pid, err) : 0;
+	return fsc_gpu_books_knows(w->books, (uint32_t)pid) ? forget_program(w, pid, err) : 0;
 }
 
-struct fsc_processes_to fsc_gpu_told(struct fsc_gpu_watching *w)
+struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w)
 {
 	return (struct fsc_processes_to){
 	    .arg = w, .file = on_file, .judged = on_judged, .gone = on_gone, .exec = on_exec};

@@ -10,13 +10,14 @@ int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, s
 	return rc ? rc : fsc_sink_gpu_event(&w->run->sink, e, err);
 }
 
-struct taking {
+struct record_arg {
 	struct fsc_gpu_watching *w;
 	struct fsc_err *err;
 };
 
 /* Whether the process is meant may not be known before the kernel has told more of it. */
-static int hold(struct fsc_gpu_watching *w, const void *rec, size_t size, struct fsc_err *err)
+static int hold_record(struct fsc_gpu_watching *w, const void *rec, size_t size,
+		       struct fsc_err *err)
 {
 	uint64_t n = size;
 
@@ -26,26 +27,27 @@ static int hold(struct fsc_gpu_watching *w, const void *rec, size_t size, struct
 	return fsc_buf_failed(&w->held) ? fsc_err_nomem(err) : 0;
 }
 
-static int take(struct fsc_gpu_watching *w, const void *rec, size_t size, struct fsc_err *err)
+static int take_record(struct fsc_gpu_watching *w, const void *rec, size_t size,
+		       struct fsc_err *err)
 {
 	const struct fsc_gpu_rec *r = rec;
 	int rc = 0;
 
 	if (r->flags & FSC_GPU_REC_STACK)
-		rc = fsc_gpu_stacks_hurry(w->stacks, r, (const void *)(r + 1), err);
+		rc = fsc_gpu_stacks_prefetch(w->stacks, r, (const void *)(r + 1), err);
 	return rc ? rc : fsc_gpu_events_take(w->events, rec, size, err);
 }
 
 static int on_record(const void *rec, size_t size, void *arg)
 {
-	struct taking *t = arg;
+	struct record_arg *t = arg;
 	struct fsc_gpu_watching *w = t->w;
 	pid_t pid = (pid_t)((const struct fsc_gpu_rec *)rec)->pid;
-	const struct fsc_processes_to to = fsc_gpu_told(w);
+	const struct fsc_processes_to to = fsc_gpu_process_callbacks(w);
 	int rc, verdict;
 
 	if (fsc_processes_all(w->processes))
-		return take(w, rec, size, t->err);
+		return take_record(w, rec, size, t->err);
 	verdict = fsc_processes_verdict(w->processes, pid);
 	if (verdict < 0) {
 		rc = fsc_processes_met(w->processes, pid, &to, t->err);
@@ -54,9 +56,9 @@ static int on_record(const void *rec, size_t size, void *arg)
 		verdict = fsc_processes_verdict(w->processes, pid);
 	}
 	if (verdict < 0 && !w->no_doubts)
-		return hold(w, rec, size, t->err);
+		return hold_record(w, rec, size, t->err);
 	if (verdict)
-		return take(w, rec, size, t->err);
+		return take_record(w, rec, size, t->err);
 	w->unwanted++;
 	return 0;
 }
@@ -64,7 +66,7 @@ static int on_record(const void *rec, size_t size, void *arg)
 /* Those that were held back are asked about again. */
 static int take_held(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
-	struct taking t = {.w = w, .err = err};
+	struct record_arg t = {.w = w, .err = err};
 	FSC_AUTO(fsc_buf_release) struct fsc_buf held = w->held;
 	int rc = 0;
 
@@ -81,7 +83,7 @@ static int take_held(struct fsc_gpu_watching *w, struct fsc_err *err)
 
 int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
-	struct taking t = {.w = w, .err = err};
+	struct record_arg t = {.w = w, .err = err};
 	int rc = fsc_namer_tick(w->namer, NULL, err);
 
 	if (!rc)

@@ -2,7 +2,7 @@
 #include "gpu/watch_priv.h"
 #include "proc/cputime.h"
 
-static uint64_t cpu(struct fsc_gpu_watching *w, bool *of_machine)
+static uint64_t cpu_used(struct fsc_gpu_watching *w, bool *of_machine)
 {
 	*of_machine = fsc_processes_all(w->processes);
 	if (*of_machine)
@@ -28,7 +28,7 @@ static void fill_cost(struct fsc_gpu_watching *w, struct fsc_summary *s)
 	s->cost_known = w->cost_known;
 	/* Of an operation, with the calls around it. */
 	s->ns_per_hit = s->seen ? ns / (double)s->seen : w->entry_ns;
-	cpu_ns = cpu(w, &of_machine);
+	cpu_ns = cpu_used(w, &of_machine);
 	s->share_known = w->cost_known && cpu_ns;
 	s->percent = cpu_ns ? ns / (double)cpu_ns * 100 : 0;
 	s->share_of_machine = of_machine;
@@ -82,7 +82,7 @@ static int make_report(struct fsc_gpu_watching *w, bool last, size_t top,
 	return rc;
 }
 
-int fsc_gpu_tell_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
+int fsc_gpu_write_report(struct fsc_gpu_watching *w, bool last, struct fsc_err *err)
 {
 	struct fsc_gpu_report r;
 	int rc;

@@ -89,7 +89,8 @@ static bool parse_line(char *line, const struct filter *f, struct fsc_ksym *ret)
 	return !f->wanted || f->wanted(pos, module, f->arg);
 }
 
-static int parse(char *text, const struct filter *f, struct fsc_vec *syms, struct fsc_err *err)
+static int parse_lines(char *text, const struct filter *f, struct fsc_vec *syms,
+		       struct fsc_err *err)
 {
 	char *line = text;
 
@@ -110,8 +111,8 @@ static int parse(char *text, const struct filter *f, struct fsc_vec *syms, struc
 	return 0;
 }
 
-static int load(const char *path, const struct filter *f, struct fsc_ksyms *ret,
-		struct fsc_err *err)
+static int load_kallsyms(const char *path, const struct filter *f, struct fsc_ksyms *ret,
+			 struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec syms = FSC_VEC_INIT(struct fsc_ksym);
 	FSC_AUTO(fsc_freep) char *text = NULL;
@@ -120,7 +121,7 @@ static int load(const char *path, const struct filter *f, struct fsc_ksyms *ret,
 
 	rc = fsc_slurp(AT_FDCWD, path ? path : "/proc/kallsyms", &text, &n, err);
 	if (!rc)
-		rc = parse(text, f, &syms, err);
+		rc = parse_lines(text, f, &syms, err);
 	if (rc)
 		return rc;
 	ret->n = syms.n;
@@ -135,7 +136,7 @@ int fsc_ksyms_load(const char *path,
 {
 	struct filter f = {.wanted = wanted, .arg = arg};
 
-	return load(path, &f, ret, err);
+	return load_kallsyms(path, &f, ret, err);
 }
 
 static int by_address(const void *va, const void *vb)
@@ -155,7 +156,7 @@ static int by_address(const void *va, const void *vb)
 int fsc_ksyms_load_all(const char *path, struct fsc_ksyms *ret, struct fsc_err *err)
 {
 	static const struct filter all = {.all = true};
-	int rc = load(path, &all, ret, err);
+	int rc = load_kallsyms(path, &all, ret, err);
 
 	if (!rc && ret->n)
 		qsort(ret->syms, ret->n, sizeof(*ret->syms), by_address);

@@ -62,7 +62,7 @@ void fsc_cgroups_free(struct fsc_cgroups *c)
 /* nftw() has no argument to pass on. */
 static __thread struct fsc_cgroups *walking;
 
-static int visit(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int visit_directory(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
 	const char *below = path + strlen(walking->mount);
 	uint64_t id = st->st_ino, *slot;
@@ -88,7 +88,7 @@ const char *fsc_cgroups_path(struct fsc_cgroups *c, uint64_t id)
 
 	if (!slot && c->mount[0]) {
 		walking = c;
-		nftw(c->mount, visit, 16, FTW_PHYS | FTW_MOUNT);
+		nftw(c->mount, visit_directory, 16, FTW_PHYS | FTW_MOUNT);
 		walking = NULL;
 		slot = fsc_map_get(&c->ids, &id, sizeof(id));
 		if (!slot) { /* gone: do not walk again for it */

@@ -170,7 +170,7 @@ struct cache_walk {
 	struct fsc_err *err;
 };
 
-static int visit(const char *soname, const char *path, void *arg)
+static int visit_cached(const char *soname, const char *path, void *arg)
 {
 	struct cache_walk *w = arg;
 
@@ -189,7 +189,7 @@ int fsc_search_system(struct fsc_search *s, struct fsc_err *err)
 		rc = fsc_slurp(AT_FDCWD, path, &cache, &n, NULL);
 	if (rc == -ENOMEM)
 		return fsc_err_nomem(err);
-	rc = cache ? fsc_ldcache_each(cache, n, visit, &w) : 0;
+	rc = cache ? fsc_ldcache_each(cache, n, visit_cached, &w) : 0;
 	if (rc || s->ret->n > before)
 		return rc;
 	return fsc_search_path(s, SYSTEM_DIRS, NULL, err);

@@ -88,7 +88,7 @@ static bool is_among(const char *const *names, const char *name)
 }
 
 /* Near misses are offered in the form the person chose: with or without "lib". */
-static void offer(struct fsc_search *s, const char *base)
+static void offer_near_miss(struct fsc_search *s, const char *base)
 {
 	char stem[128];
 
@@ -103,7 +103,7 @@ bool fsc_search_match(struct fsc_search *s, const char *base)
 	if (fsc_libname_match(base, s->what))
 		return !s->only || is_among(s->only, base);
 	if (!s->only)
-		offer(s, base);
+		offer_near_miss(s, base);
 	return false;
 }
 

@@ -60,7 +60,7 @@ static int open_inside(const char *root, const char *name)
 	return (int)syscall(SYS_openat2, dir, name, &how, sizeof(how));
 }
 
-static char *join(const char *root, const char *name)
+static char *join_path(const char *root, const char *name)
 {
 	struct fsc_buf b = {0};
 
@@ -72,10 +72,10 @@ static char *join(const char *root, const char *name)
 	return NULL;
 }
 
-/* join(), if that is the file st. */
-static char *join_if(const char *root, const char *name, const struct stat *st)
+/* join_path(), if that is the file st. */
+static char *join_path_if(const char *root, const char *name, const struct stat *st)
 {
-	FSC_AUTO(fsc_freep) char *path = join(root, name);
+	FSC_AUTO(fsc_freep) char *path = join_path(root, name);
 	struct stat found;
 
 	return path && !stat(path, &found) && is_same(&found, st) ? fsc_take(&path) : NULL;
@@ -92,10 +92,10 @@ char *fsc_root_path(const char *root, const char *name)
 	if (!root[0])
 		return !stat(name, &st) ? strdup(name) : NULL;
 	if (fd < 0 && errno == ENOSYS) /* before Linux 5.6 */
-		return join(root, name);
+		return join_path(root, name);
 	if (fd < 0 || fstat(fd, &st))
 		return NULL;
-	path = join_if(root, name, &st);
+	path = join_path_if(root, name, &st);
 	if (path)
 		return path;
 	/* A link that leads elsewhere when followed from our root: name its target instead. */
@@ -105,8 +105,8 @@ char *fsc_root_path(const char *root, const char *name)
 	if (n <= 0)
 		return NULL;
 	target[n] = '\0';
-	path = join_if(root, target, &st);
-	return path ? path : join_if("", target, &st);
+	path = join_path_if(root, target, &st);
+	return path ? path : join_path_if("", target, &st);
 }
 
 size_t fsc_mapping_length(const struct fsc_mapping *m)
@@ -121,7 +121,7 @@ size_t fsc_mapping_length(const struct fsc_mapping *m)
  * decides. */
 static char *known_path(const char *root, const struct fsc_mapping *m, const struct stat *mapped)
 {
-	FSC_AUTO(fsc_freep) char *path = join(root, m->path);
+	FSC_AUTO(fsc_freep) char *path = join_path(root, m->path);
 	struct stat st;
 
 	if (!path || stat(path, &st) || !S_ISREG(st.st_mode))

@@ -41,8 +41,8 @@ static uint64_t read_word(pid_t pid, uint64_t addr)
 }
 
 /* 1 if the file has the interpreter's data. */
-static int look_into(pid_t pid, const struct fsc_mapping *m, struct interpreter *ret,
-		     struct fsc_err *err)
+static int find_runtime(pid_t pid, const struct fsc_mapping *m, struct interpreter *ret,
+			struct fsc_err *err)
 {
 	FSC_AUTO(fsc_libs_release) struct fsc_vec found = FSC_VEC_INIT(struct fsc_libs_file);
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -100,7 +100,7 @@ static int find_interpreter(pid_t pid, struct interpreter *ret, unsigned *ret_mi
 
 		if (i && strncmp(fsc_libs_base(m->path), "libpython3", strlen("libpython3")) != 0)
 			continue;
-		rc = look_into(pid, m, ret, err);
+		rc = find_runtime(pid, m, ret, err);
 		if (rc > 0)
 			*ret_minor =
 			    ret->version ? ret->version >> 16 & 0xff : minor_of_files(&files, i);
@@ -154,7 +154,7 @@ static int set_namespace(pid_t pid, struct fsc_python *py, struct fsc_err *err)
 }
 
 /* Fills what differs between processes, and checks that the layout leads where it should. */
-static int fit(pid_t pid, struct fsc_python_layout *l, struct fsc_err *err)
+static int fit_layout(pid_t pid, struct fsc_python_layout *l, struct fsc_err *err)
 {
 	struct fsc_python *py = &l->walk;
 	uint64_t interpreter = read_word(pid, py->runtime + py->runtime_interpreters), thread;
@@ -182,7 +182,7 @@ int fsc_python_describe(pid_t pid, struct fsc_python_layout *ret, struct fsc_err
 	if (rc <= 0)
 		return rc;
 	ret->walk.runtime = in.runtime;
-	return fit(pid, ret, err);
+	return fit_layout(pid, ret, err);
 }
 
 int fsc_python_find(pid_t pid, struct fsc_python *ret, struct fsc_err *err)

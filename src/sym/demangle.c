@@ -39,7 +39,7 @@ bool fsc_demangle_is_mangled(const char *name)
 }
 
 /* Rust first: its older scheme looks like C++ with a hash at the end. */
-static bool run(const char *name, int options, struct printer *p)
+static bool demangle(const char *name, int options, struct printer *p)
 {
 	if (setjmp(p->too_much))
 		return false;
@@ -56,7 +56,7 @@ char *fsc_demangle(const char *name, bool params)
 	errno = 0;
 	if (!fsc_demangle_is_mangled(name) || strnlen(name, INPUT_MAX) == INPUT_MAX)
 		return NULL;
-	if (run(name, params ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS, &p) &&
+	if (demangle(name, params ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS, &p) &&
 	    !fsc_buf_failed(&p.text) && p.text.n)
 		return p.text.s;
 	errno = fsc_buf_failed(&p.text) ? ENOMEM : 0;

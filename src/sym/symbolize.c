@@ -109,8 +109,8 @@ static int find_mapping(struct fsc_symbolizer *y, pid_t pid, uint64_t addr,
 	return 0;
 }
 
-static int locate(struct fsc_symbolizer *y, const struct fsc_address *a, struct located *ret,
-		  struct fsc_err *err)
+static int locate_address(struct fsc_symbolizer *y, const struct fsc_address *a,
+			  struct located *ret, struct fsc_err *err)
 {
 	uint64_t addr = a->addr - (a->is_return && a->addr);
 	const struct fsc_mapping *m = NULL;
@@ -161,8 +161,8 @@ static const struct fsc_inlined *chain_of(const struct fsc_symbolizer *y,
 	return slot && *slot ? FSC_AT(struct fsc_inlined, &y->chains, *slot - 1) : NULL;
 }
 
-static int answer(struct fsc_symbolizer *y, const struct located *at, struct fsc_answer *ret,
-		  struct fsc_err *err)
+static int find_answer(struct fsc_symbolizer *y, const struct located *at, struct fsc_answer *ret,
+		       struct fsc_err *err)
 {
 	const struct place *k = &at->key;
 	int rc;
@@ -182,7 +182,7 @@ static int answer(struct fsc_symbolizer *y, const struct located *at, struct fsc
 /* ---- debug information ---- */
 
 /* Notes an address of a file for the next resolve(), if it was not asked for before. */
-static int want(struct fsc_symbolizer *y, const struct located *at, struct fsc_err *err)
+static int want_debug_info(struct fsc_symbolizer *y, const struct located *at, struct fsc_err *err)
 {
 	struct wanted *w;
 	struct spot spot;
@@ -247,10 +247,10 @@ static int resolve_file(struct fsc_symbolizer *y, const struct wanted *w, size_t
 int fsc_symbolizer_want(struct fsc_symbolizer *y, const struct fsc_address *a, struct fsc_err *err)
 {
 	struct located at;
-	int rc = locate(y, a, &at, err);
+	int rc = locate_address(y, a, &at, err);
 
 	if (!rc && !fsc_map_get(&y->index, &at.key, sizeof(at.key)))
-		rc = want(y, &at, err);
+		rc = want_debug_info(y, &at, err);
 	return rc;
 }
 
@@ -278,7 +278,7 @@ int fsc_symbolizer_frames(struct fsc_symbolizer *y, const struct fsc_address *a,
 	struct fsc_answer one = {0}, *place;
 	struct located at;
 	uint64_t *slot;
-	int rc = locate(y, a, &at, err);
+	int rc = locate_address(y, a, &at, err);
 
 	if (rc)
 		return rc;
@@ -286,11 +286,11 @@ int fsc_symbolizer_frames(struct fsc_symbolizer *y, const struct fsc_address *a,
 	if (!slot)
 		return fsc_err_nomem(err);
 	if (!*slot) {
-		rc = want(y, &at, err);
+		rc = want_debug_info(y, &at, err);
 		if (!rc && y->wanted.n)
 			rc = fsc_symbolizer_resolve(y, err);
 		if (!rc)
-			rc = answer(y, &at, &one, err);
+			rc = find_answer(y, &at, &one, err);
 		place = rc ? NULL : fsc_vec_push(&y->answers);
 		if (!place) {
 			fsc_answer_release(&one);

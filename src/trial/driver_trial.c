@@ -123,7 +123,7 @@ static void load_compiler(const char *dir)
 		dlopen(path, RTLD_NOW);
 }
 
-static bool load(struct driver *d, const char *path)
+static bool load_driver(struct driver *d, const char *path)
 {
 	void *lib = dlopen(path, RTLD_NOW);
 
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
 	alarm(SECONDS_MAX);
 	if (argc > 2)
 		load_compiler(argv[2]);
-	if (!can_read_own() || !load(&d, argv[1]) || !enter_device(&d, &device))
+	if (!can_read_own() || !load_driver(&d, argv[1]) || !enter_device(&d, &device))
 		return 1;
 	ok = try_functions(&d);
 	if (ok)

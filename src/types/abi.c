@@ -49,7 +49,7 @@ struct halves {
 	int visits;
 };
 
-static void mark(struct halves *h, bool *half, uint64_t offset, uint64_t size)
+static void mark_halves(struct halves *h, bool *half, uint64_t offset, uint64_t size)
 {
 	if (!size || offset > 16 || size > 16 - offset) {
 		h->memory |= size != 0;
@@ -71,7 +71,8 @@ static void split_scalar(struct halves *h, const struct fsc_type *type, uint64_t
 	     type->kind != FSC_TYPE_FLOAT))
 		h->memory = true;
 	else
-		mark(h, type->kind == FSC_TYPE_FLOAT ? h->sse : h->integer, offset, type->size);
+		mark_halves(h, type->kind == FSC_TYPE_FLOAT ? h->sse : h->integer, offset,
+			    type->size);
 }
 
 static void split_members(struct halves *h, const struct fsc_type *type, uint64_t offset,
@@ -82,8 +83,8 @@ static void split_members(struct halves *h, const struct fsc_type *type, uint64_
 		const struct fsc_member *m = &type->members[i];
 
 		if (m->bitfield)
-			mark(h, h->integer, offset + m->offset_bits / 8,
-			     (m->offset_bits % 8 + m->size_bits + 7) / 8);
+			mark_halves(h, h->integer, offset + m->offset_bits / 8,
+				    (m->offset_bits % 8 + m->size_bits + 7) / 8);
 		else
 			split(h, m->type, offset + m->offset_bits / 8, nesting + 1);
 	}

@@ -41,7 +41,7 @@ static const struct fsc_flat_type *flat(const struct seal *s, uint32_t i)
 	return ROW(struct fsc_flat_type, s, FSC_TAB_TYPES, i);
 }
 
-static const char *text(const struct seal *s, uint32_t at)
+static const char *text_at(const struct seal *s, uint32_t at)
 {
 	return at ? s->text + at : NULL;
 }
@@ -134,7 +134,7 @@ static uint64_t size_of(const struct seal *s, uint32_t id)
 }
 
 /* What a type is behind its typedefs and qualifiers. */
-static struct fsc_flat_type resolve(const struct seal *s, uint32_t id, bool *ret_named)
+static struct fsc_flat_type resolve_type(const struct seal *s, uint32_t id, bool *ret_named)
 {
 	uint16_t is_const = 0;
 	uint32_t name = 0;
@@ -159,7 +159,7 @@ static struct fsc_flat_type resolve(const struct seal *s, uint32_t id, bool *ret
 static void make_type(struct seal *s, uint32_t id)
 {
 	bool named, is_enum;
-	struct fsc_flat_type t = resolve(s, id, &named);
+	struct fsc_flat_type t = resolve_type(s, id, &named);
 
 	is_enum = t.kind == FSC_TYPE_ENUM;
 	s->types[id] = (struct fsc_type){
@@ -173,7 +173,7 @@ static void make_type(struct seal *s, uint32_t id)
 	    .is_nontrivial = t.flags & FSC_FLAT_NONTRIVIAL,
 	    .is_complete = t.flags & FSC_FLAT_COMPLETE,
 	    .is_named = named,
-	    .name = text(s, t.name),
+	    .name = text_at(s, t.name),
 	    .size = t.kind == FSC_TYPE_ARRAY ? size_of(s, id) : t.size,
 	    .to = t.kind == FSC_TYPE_POINTER || t.kind == FSC_TYPE_ARRAY ? &s->types[t.of] : NULL,
 	    .n = t.count,
@@ -193,7 +193,7 @@ static void make_member(struct seal *s, size_t i)
 	const struct fsc_flat_member *m = ROW(struct fsc_flat_member, s, FSC_TAB_MEMBERS, i);
 
 	s->members[i] = (struct fsc_member){
-	    .name = text(s, m->name),
+	    .name = text_at(s, m->name),
 	    .type = &s->types[m->type],
 	    .offset_bits = m->offset_bits,
 	    .size_bits = m->size_bits ? m->size_bits : s->types[m->type].size * 8,
@@ -210,7 +210,7 @@ static void make_types(struct seal *s)
 	for (size_t i = 0; i < rows(s, FSC_TAB_ENUMERATORS); i++) {
 		const struct fsc_flat_enumerator *e =
 		    ROW(struct fsc_flat_enumerator, s, FSC_TAB_ENUMERATORS, i);
-		const char *name = text(s, e->name);
+		const char *name = text_at(s, e->name);
 
 		s->enumerators[i] =
 		    (struct fsc_enumerator){.name = name ? name : "?", .value = e->value};
@@ -264,7 +264,7 @@ static void make_params(struct seal *s, const struct fsc_flat_sig *g)
 
 		if (aggregate && (said[i].reference || fsc_abi_by_reference(s->abi, type)))
 			type = reference_to(s, type);
-		params[i] = (struct fsc_param){.name = text(s, said[i].name), .type = type};
+		params[i] = (struct fsc_param){.name = text_at(s, said[i].name), .type = type};
 	}
 	fsc_abi_place(s->abi, &s->types[g->ret], params, g->n);
 	if (g->own_rules || is_changed(said, params, g->n))
@@ -282,7 +282,7 @@ static void make_signatures(struct seal *s, struct fsc_signature *ret, size_t n)
 			make_params(s, g);
 		ret[g->key] = (struct fsc_signature){
 		    .found = true,
-		    .name = text(s, g->name),
+		    .name = text_at(s, g->name),
 		    .params = s->params + g->first,
 		    .n_params = g->n,
 		    .ret = &s->types[g->ret],
@@ -293,7 +293,7 @@ static void make_signatures(struct seal *s, struct fsc_signature *ret, size_t n)
 }
 
 /* n elements that live as long as types; never NULL but where memory is out. */
-static void *keep(struct fsc_types *types, size_t n, size_t size)
+static void *alloc_kept(struct fsc_types *types, size_t n, size_t size)
 {
 	void **place = fsc_vec_push(&types->blobs);
 
@@ -310,11 +310,12 @@ int fsc_typetab_seal(const struct fsc_typetab *t, struct fsc_types *types,
 		ret[i] = (struct fsc_signature){0};
 	if (!text_is_sane(&s) || !types_are_sane(&s) || !signatures_are_sane(&s))
 		return damaged(err);
-	s.text = names = keep(types, rows(&s, FSC_TAB_TEXT), 1);
-	s.types = keep(types, rows(&s, FSC_TAB_TYPES) + rows(&s, FSC_TAB_PARAMS), sizeof(*s.types));
-	s.members = keep(types, rows(&s, FSC_TAB_MEMBERS), sizeof(*s.members));
-	s.enumerators = keep(types, rows(&s, FSC_TAB_ENUMERATORS), sizeof(*s.enumerators));
-	s.params = keep(types, rows(&s, FSC_TAB_PARAMS), sizeof(*s.params));
+	s.text = names = alloc_kept(types, rows(&s, FSC_TAB_TEXT), 1);
+	s.types =
+	    alloc_kept(types, rows(&s, FSC_TAB_TYPES) + rows(&s, FSC_TAB_PARAMS), sizeof(*s.types));
+	s.members = alloc_kept(types, rows(&s, FSC_TAB_MEMBERS), sizeof(*s.members));
+	s.enumerators = alloc_kept(types, rows(&s, FSC_TAB_ENUMERATORS), sizeof(*s.enumerators));
+	s.params = alloc_kept(types, rows(&s, FSC_TAB_PARAMS), sizeof(*s.params));
 	if (!names || !s.types || !s.members || !s.enumerators || !s.params)
 		return fsc_err_nomem(err);
 	memcpy(names, t->table[FSC_TAB_TEXT].data, rows(&s, FSC_TAB_TEXT));

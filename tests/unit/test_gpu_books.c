@@ -236,7 +236,7 @@ static void a_look_finds_who_has_exited(void **state)
 	(void)state;
 	begin(&w);
 	gpu_meet(&w, 1);
-	fsc_gpu_books_look(w.books);
+	fsc_gpu_books_find_exited(w.books);
 	assert_true(fsc_gpu_books_knows(w.books, 1));
 	assert_false(fsc_gpu_books_knows(w.books, GPU_PID));
 	gpu_end(&w);
