@@ -1,4 +1,4 @@
-/* The books' rows, and which event goes where. */
+/* The rows of the totals, and which event is counted where. */
 #include "gpu/books.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ void fsc_gpu_books_free(struct fsc_gpu_books *b)
 	free(b);
 }
 
-/* Beyond so many the last row takes all. */
+/* Beyond FSC_GPU_MOST_ROWS, the last row is shared. */
 int fsc_gpu_row(struct fsc_gpu_books *b, struct fsc_vec *v, const void *key, size_t n,
 		uint32_t *ret, bool *fresh, struct fsc_err *err)
 {
@@ -106,7 +106,7 @@ int fsc_gpu_books_process(struct fsc_gpu_books *b, const struct fsc_gpu_event *e
 	if (!at)
 		return fsc_err_nomem(err);
 	if (b->processes.n >= FSC_GPU_MOST_ROWS) {
-		*at = b->processes.n; /* the last one stands for all that come later */
+		*at = b->processes.n; /* later ones share the last row */
 		return 0;
 	}
 	p = fsc_vec_push(&b->processes);
@@ -125,8 +125,8 @@ int fsc_gpu_books_process(struct fsc_gpu_books *b, const struct fsc_gpu_event *e
 
 /* ---- events ---- */
 
-/* What a graph consists of: launches captured on a stream become those of the graph, and then of
- * what can be launched. */
+/* The number of kernels in a graph: counted on the capturing stream ('s'), moved to the graph
+ * ('g') and copied to its executable ('x'). */
 static uint64_t *graph(struct fsc_gpu_books *b, uint32_t pid, char sort, uint64_t handle)
 {
 	struct {

@@ -1,24 +1,24 @@
-/* What the files of the books share. */
+/* Shared by the files behind gpu/books.h. */
 #ifndef FSC_GPU_BOOKS_PRIV_H
 #define FSC_GPU_BOOKS_PRIV_H
 
 #include "gpu/books.h"
 
 enum {
-	FSC_GPU_LAST = 8,	       /* allocations remembered before an out of memory */
-	FSC_GPU_MOST_ALLOCS = 1 << 20, /* that are held at a time */
-	FSC_GPU_MOST_ROWS = 65536,     /* of a table: what comes later is in a row for all */
+	FSC_GPU_LAST = 8,	       /* last allocations kept for an out-of-memory report */
+	FSC_GPU_MOST_ALLOCS = 1 << 20, /* live at a time */
+	FSC_GPU_MOST_ROWS = 65536,     /* per table; later ones share the last row */
 	FSC_GPU_MOST_OOMS = 16,
 };
 
-/* An allocation that is held, in a tree by process and address (or handle). */
+/* A live allocation, in a tree by process and address or handle. */
 struct fsc_gpu_alloc {
-	uint32_t process; /* its number */
+	uint32_t process; /* its index */
 	bool handle;
 	uint64_t addr;
 	uint64_t bytes, time_ns;
 	uint32_t mem, row, stack, maps;
-	bool released; /* a handle that still has mappings */
+	bool released; /* a released handle that still has mappings */
 	const char *api;
 };
 
@@ -42,8 +42,8 @@ struct fsc_gpu_failure {
 struct fsc_gpu_books {
 	struct fsc_gpu_stacks *stacks;
 	uint64_t start_ns;
-	struct fsc_map index;	  /* keys of all rows -> their numbers */
-	struct fsc_map pids;	  /* pid -> number of the process that has it now */
+	struct fsc_map index;	  /* keys of all rows -> index */
+	struct fsc_map pids;	  /* pid -> index of the current process; pids are reused */
 	struct fsc_map graphs_of; /* process and handle -> kernels captured */
 	struct fsc_vec processes; /* struct fsc_gpu_process_row */
 	struct fsc_vec kernels;	  /* struct fsc_gpu_kernel_row */
@@ -59,15 +59,15 @@ struct fsc_gpu_books {
 	uint64_t pageable_async, allocs_made, frees_made, retries;
 	struct fsc_gpu_event last[FSC_GPU_LAST]; /* allocations, a ring */
 	size_t n_last;
-	/* of a report */
+	/* buffers of a report */
 	struct fsc_vec rows[8];
 	struct fsc_vec findings; /* char * */
 };
 
-/* The number of the row with this key in v, made if it is new. */
+/* The index of the row with this key in v, added if it is new. */
 int fsc_gpu_row(struct fsc_gpu_books *b, struct fsc_vec *v, const void *key, size_t n,
 		uint32_t *ret, bool *fresh, struct fsc_err *err);
-/* The number of the process that has this pid now; pids come again. 0: none. */
+/* The index of the process that has this pid now, from 1; 0: none. */
 uint32_t fsc_gpu_books_number(const struct fsc_gpu_books *b, uint32_t pid);
 struct fsc_gpu_process_row *fsc_gpu_books_at(struct fsc_gpu_books *b, uint32_t number);
 static inline struct fsc_gpu_process_row *fsc_gpu_books_of(struct fsc_gpu_books *b, uint32_t pid)
@@ -76,7 +76,7 @@ static inline struct fsc_gpu_process_row *fsc_gpu_books_of(struct fsc_gpu_books 
 }
 
 /* memory.c and held.c */
-/* The row of a process, kind and owner. */
+/* The row by process, kind and owner. */
 int fsc_gpu_memory_row(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t *ret,
 		       struct fsc_err *err);
 int fsc_gpu_memory_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t stack,
@@ -84,19 +84,19 @@ int fsc_gpu_memory_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e,
 int fsc_gpu_memory_free(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_err *err);
 int fsc_gpu_memory_failed(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, uint32_t stack,
 			  struct fsc_err *err);
-/* Whether the address lies in memory that is held, and of which kind. */
+/* Whether the address lies in live memory, and its kind. */
 bool fsc_gpu_memory_has(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, uint32_t *ret_mem);
-/* PyTorch's allocator says what it holds; e->bytes: what it could not get. */
+/* A report of PyTorch's allocator; e->bytes: the size it failed to allocate. */
 void fsc_gpu_memory_tensor(struct fsc_gpu_books *b, const struct fsc_gpu_event *e);
 void fsc_gpu_memory_release(struct fsc_gpu_books *b);
-/* What is held by a process (its number; 0: all) for at least so long, by kind, owner and stack;
+/* Memory held by a process (its index; 0: all) for at least age_s, by kind, owner and stack;
  * struct fsc_gpu_leak_row. */
 int fsc_gpu_memory_held(struct fsc_gpu_books *b, uint32_t process, uint64_t now_ns, double age_s,
 			struct fsc_vec *ret, struct fsc_err *err);
 
 /* copies.c */
 int fsc_gpu_copies_add(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct fsc_err *err);
-/* A range of the host's memory is pinned from now on, or not any more. */
+/* Host memory is pinned or unpinned. */
 int fsc_gpu_hosts_pin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr, uint64_t bytes,
 		      struct fsc_err *err);
 void fsc_gpu_hosts_unpin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr);

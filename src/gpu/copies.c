@@ -1,4 +1,4 @@
-/* The book of copies: which way, from which memory of the host, how fast. */
+/* Totals of copies: direction, kind of host memory, speed. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,14 +6,14 @@
 #include "gpu/books_priv.h"
 #include "proc/maps.h"
 
-enum { MOST_HOSTS = 65536 }; /* ranges of the host's memory that are remembered */
+enum { MOST_HOSTS = 65536 }; /* ranges of host memory that are kept */
 
 static int put_host_range(struct fsc_gpu_books *b, const struct fsc_gpu_range *r,
 			  struct fsc_err *err)
 {
 	struct fsc_gpu_range *copy, **at;
 
-	/* What lay there is gone. */
+	/* Older ranges there are obsolete. */
 	while ((at = tfind(r, &b->hosts, fsc_gpu_range_compare))) {
 		copy = *at;
 		tdelete(copy, &b->hosts, fsc_gpu_range_compare);
@@ -65,8 +65,8 @@ void fsc_gpu_hosts_unpin(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr)
 	b->n_hosts--;
 }
 
-/* A process that ran before we came may have pinned memory then: the driver takes it from a device
- * of its own, or shares memory without a name with itself. */
+/* A process that is older than this run may have pinned memory before it: the driver maps such
+ * memory from its device, or as shared anonymous memory. */
 static bool is_drivers(const struct fsc_mapping *m)
 {
 	return !strncmp(m->path, "/dev/nvidia", 11) || !strcmp(m->path, "/dev/zero (deleted)");
@@ -122,8 +122,8 @@ static enum side side_of(struct fsc_gpu_books *b, uint32_t pid, uint64_t addr)
 	return mem == FSC_GPU_MEM_PINNED || mem == FSC_GPU_MEM_REGISTERED ? HOST : DEVICE;
 }
 
-/* A copy that does not say which way it goes: the addresses do, where their memory was seen. What
- * was not is the host's where the process was watched from its beginning. */
+/* The direction of a copy that does not state it, by the memory its addresses lie in. An unknown
+ * address is host memory if the process was watched from its start. */
 static void infer_direction(struct fsc_gpu_books *b, struct fsc_gpu_event *e)
 {
 	static const uint32_t dirs[3][3] = {

@@ -1,5 +1,5 @@
-/* Opens a driver library once, so that what was looked at is what will be run: who could have
- * written it, and which build it is. */
+/* Opens a driver library once, so that the file that was checked is the one that is run: who
+ * could have written it, and its build id. */
 #include "gpu/trial_priv.h"
 
 #include <errno.h>
@@ -19,8 +19,8 @@ static bool is_trusted(const struct stat *st)
 	return (st->st_uid == 0 || st->st_uid == geteuid()) && !(st->st_mode & 022);
 }
 
-/* Container runtimes mount the host's driver into containers. The path of the same file here, if it
- * is one; then it is no matter of the container. */
+/* Container runtimes mount the host's driver into containers: the same file's path on the host,
+ * which is then trusted like the host's; NULL: it is another file. */
 static const char *path_here(const char *path, const char *root)
 {
 	size_t n = strlen(root);
@@ -46,7 +46,7 @@ static int open_directory(const char *path)
 	return fd < 0 ? -1 : fd;
 }
 
-/* The loader will take another library from the same directory. */
+/* Another library will be loaded from the same directory. */
 static bool directory_is_trusted(int fd)
 {
 	struct stat st;

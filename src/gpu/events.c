@@ -1,5 +1,5 @@
-/* From records to events. Copies that are only asked for are held back until somebody waits for
- * their stream, or puts more work on it. */
+/* From records to events. An asynchronous copy is pending until its stream is synchronised or
+ * gets more work. */
 #include "gpu/events.h"
 
 #include <errno.h>
@@ -11,12 +11,12 @@
 #include "gpu/calls.h"
 #include "gpu/kernels.h"
 
-/* The last thing asked of a stream. */
+/* The last operation on a stream. */
 struct stream {
 	uint64_t handle;
 	uint32_t pid;
-	bool idle;    /* it was waited for, and nothing was asked since */
-	bool pending; /* a copy that nobody has waited for yet */
+	bool idle;    /* synchronised, and no work was queued since */
+	bool pending; /* copy has not been synchronised yet */
 	struct fsc_gpu_event copy;
 	uint32_t stack;
 };
@@ -217,7 +217,7 @@ static struct stream *find_or_add_stream(struct fsc_gpu_events *v, uint32_t pid,
 	return s;
 }
 
-/* The books complete it, and then it is told. */
+/* Adds an event to the totals, which complete it, and passes it on. */
 static int publish_event(struct fsc_gpu_events *v, struct fsc_gpu_event *e, uint32_t stack,
 			 struct fsc_err *err)
 {
@@ -228,7 +228,7 @@ static int publish_event(struct fsc_gpu_events *v, struct fsc_gpu_event *e, uint
 	return rc ? rc : v->to.event(v->to.arg, e, stack, err);
 }
 
-/* What comes after it has to wait for it. */
+/* Publishes a pending copy without its end: work queued behind it hides when it ended. */
 static int publish_pending(struct fsc_gpu_events *v, struct stream *s, struct fsc_err *err)
 {
 	if (!s->pending)
@@ -237,8 +237,7 @@ static int publish_pending(struct fsc_gpu_events *v, struct stream *s, struct fs
 	return publish_event(v, &s->copy, s->stack, err);
 }
 
-/* Somebody has waited for streams: what was asked of them is done. A copy that was put on an idle
- * stream took no longer than until now. */
+/* Streams were synchronised. A copy queued on an idle stream took no longer than until now. */
 static int complete_streams(struct fsc_gpu_events *v, const struct fsc_gpu_event *e, bool all,
 			    struct fsc_err *err)
 {
@@ -287,7 +286,7 @@ static int queue_event(struct fsc_gpu_events *v, const struct fsc_gpu_call *c,
 		s->copy = *e;
 		s->stack = stack;
 		s->pending = true;
-		return 0; /* idle stays as it was before it */
+		return 0; /* idle is kept as it was before the copy */
 	}
 	s->idle = false;
 	return publish_event(v, e, stack, err);
@@ -295,7 +294,7 @@ static int queue_event(struct fsc_gpu_events *v, const struct fsc_gpu_call *c,
 
 /* ---- in order ---- */
 
-/* What is no event of its own, but must be known. */
+/* A record that is no event, but changes the meaning of later ones. */
 static int apply_record(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
 			const struct fsc_gpu_call *c, struct fsc_err *err)
 {
@@ -320,7 +319,7 @@ static int apply_record(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
 	}
 }
 
-/* A process whose first call this is: what it has mapped must be known before anything is named. */
+/* At a process's first call: its mappings must be known before anything is named. */
 static int ensure_process(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
 			  struct fsc_err *err)
 {
@@ -356,7 +355,7 @@ static int take_record(void *record, size_t size, void *arg, struct fsc_err *err
 	if (e.type == FSC_GPU_EV_OTHER && !e.error)
 		return apply_record(v, r, c, err);
 	if (e.type == FSC_GPU_EV_FREE && !e.addr && !e.error)
-		return 0; /* of nothing, which is allowed and does nothing */
+		return 0; /* cudaFree(NULL) is allowed */
 	return queue_event(v, c, &e, stack, err);
 }
 
@@ -387,7 +386,7 @@ int fsc_gpu_events_settle(struct fsc_gpu_events *v, uint32_t pid, struct fsc_err
 	return rc;
 }
 
-/* What is left has other places: where each is, is written down anew. */
+/* Remaining streams move, so the index is rebuilt. */
 void fsc_gpu_events_forget(struct fsc_gpu_events *v, uint32_t pid)
 {
 	size_t n = 0;

@@ -1,4 +1,4 @@
-/* Records of CUDA calls become events: named, completed from the books, in the order of time. */
+/* Turns records of CUDA calls into events: named, completed by the totals, in time order. */
 #ifndef FSC_GPU_EVENTS_H
 #define FSC_GPU_EVENTS_H
 
@@ -10,9 +10,9 @@ struct fsc_gpu_events;
 
 struct fsc_gpu_events_to {
 	void *arg;
-	/* An event, complete; its stack's number. */
+	/* A complete event; the index of its stack. */
 	int (*event)(void *arg, const struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err);
-	/* Facts of a process that has made its first call. */
+	/* Called at a process's first call. */
 	int (*process)(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 		       struct fsc_err *err);
 };
@@ -23,26 +23,26 @@ struct fsc_gpu_events_opts {
 	struct fsc_gpu_books *books;
 	struct fsc_gpu_hooks *hooks;
 	struct fsc_namer *namer;
-	bool sizes; /* of kernels' arguments, from the files they are in */
+	bool sizes; /* read the sizes of kernel arguments from fatbins */
 	int device; /* the only one; -1: there is not exactly one */
 };
 
-/* What it is given must outlive it. The caller owns *ret. */
+/* Everything in opts must outlive it. The caller owns *ret. */
 int fsc_gpu_events_new(const struct fsc_gpu_events_opts *opts, const struct fsc_gpu_events_to *to,
 		       struct fsc_gpu_events **ret, struct fsc_err *err);
 void fsc_gpu_events_free(struct fsc_gpu_events *v);
-/* Takes a record in; it is told of by fsc_gpu_events_flush(). */
+/* Queues a record; fsc_gpu_events_flush() publishes it. */
 int fsc_gpu_events_take(struct fsc_gpu_events *v, const void *rec, size_t size,
 			struct fsc_err *err);
-/* Tells of what was taken in, in the order of time. */
+/* Publishes queued records in time order. */
 int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err);
-/* Copies that may yet be waited for, and are told of then: they are in no sum so far. */
+/* Pending copies: their stream may yet be synchronised. In no total so far. */
 uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v);
-/* Tells of them as far as they are known now: before the last sums, or when the process (0: all) is
- * forgotten. */
+/* Publishes pending copies without their end: before the last report, or when the process (0:
+ * all) exits. */
 int fsc_gpu_events_settle(struct fsc_gpu_events *v, uint32_t pid, struct fsc_err *err);
 void fsc_gpu_events_forget(struct fsc_gpu_events *v, uint32_t pid);
-/* Records told of so far, and launches whose name could not be read. */
+/* Records published so far. */
 uint64_t fsc_gpu_events_kept(const struct fsc_gpu_events *v);
 
 #endif

@@ -1,4 +1,4 @@
-/* What is amiss, in words: rules over the books, one function each. */
+/* Findings, in words: rules over the totals, one function each. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,9 +30,9 @@ static double active_s(const struct fsc_gpu_process_row *p)
 	return p->last_ns > p->first_ns ? (double)(p->last_ns - p->first_ns) / 1e9 : 0;
 }
 
-enum { FEW = 1000 }; /* launches, below which nothing is concluded */
+enum { FEW = 1000 }; /* launches needed for a conclusion */
 
-/* Nobody waits for the GPU, and launches come one by one: the CPU is what takes the time. */
+/* Many launches and hardly any waiting for the GPU: the CPU is the bottleneck. */
 static int find_launch_bound(struct fsc_gpu_books *b, const struct fsc_gpu_process_row *p,
 			     struct fsc_err *err)
 {

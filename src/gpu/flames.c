@@ -1,4 +1,4 @@
-/* Events as weighed stacks. */
+/* Events as weighted stacks. */
 #include "gpu/flames.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Stacks of launches or allocations for a flame graph: the kernel, or the kind of memory, on top of
- * the functions that led to it; where the program is Python, of its lines. */
+/* Stacks of launches or allocations for a flame graph: the kernel or kind of memory on top of
+ * its callers, which are Python lines in a Python program. */
 #ifndef FSC_GPU_FLAMES_H
 #define FSC_GPU_FLAMES_H
 

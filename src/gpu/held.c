@@ -1,5 +1,4 @@
-/* Who holds memory: by stack for the report of leaks, and at the moment when there was none left.
- */
+/* Who holds memory: by stack for leaks, and when an allocation failed. */
 #include <search.h>
 #include <stdlib.h>
 
@@ -95,7 +94,8 @@ int fsc_gpu_memory_failed(struct fsc_gpu_books *b, const struct fsc_gpu_event *e
 	if (rc)
 		return rc;
 	FSC_AT(struct fsc_gpu_mem_row, &b->memory, row)->failed++;
-	if (e->ret != 2 || b->failures.n >= FSC_GPU_MOST_OOMS) /* out of memory, in each layer */
+	/* 2: out of memory, in the driver and the runtime */
+	if (e->ret != 2 || b->failures.n >= FSC_GPU_MOST_OOMS)
 		return 0;
 	f = fsc_vec_push(&b->failures);
 	if (!f)
@@ -112,9 +112,8 @@ int fsc_gpu_memory_failed(struct fsc_gpu_books *b, const struct fsc_gpu_event *e
 				   err);
 }
 
-/* It says so after the driver has refused, perhaps twice: all failures of the last moment are
- * meant.
- */
+/* PyTorch reports it after the driver failed, perhaps twice: applies to all failures of the last
+ * second. */
 void fsc_gpu_memory_tensor(struct fsc_gpu_books *b, const struct fsc_gpu_event *e)
 {
 	for (size_t i = b->failures.n; e->bytes && i > 0; i--) {

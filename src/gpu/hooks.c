@@ -20,8 +20,8 @@
 #include "proc/libs.h"
 #include "proc/task.h"
 
-/* What the kernel side knows by number: drivers, for the offsets of their names. All other files,
- * and drivers for which there is no number left, have the last one, which has no offsets. */
+/* Drivers are numbered in the kernel, for the offsets of their names. All other files, and
+ * drivers beyond the limit, share the last number, which has no offsets. */
 enum { NO_NAMES = FSC_GPU_FILES - 1 };
 
 struct file {
@@ -38,8 +38,8 @@ struct fsc_gpu_hooks {
 	struct fsc_vec files;	 /* struct file */
 	uint32_t n_drivers;
 	struct fsc_vec coverage; /* struct fsc_gpu_coverage_row */
-	struct fsc_vec refused;	 /* struct fsc_refusal, strings ours */
-	bool driver;		 /* one is hooked */
+	struct fsc_vec refused;	 /* struct fsc_refusal, strings owned */
+	bool driver;		 /* a driver is hooked */
 	size_t places;
 };
 
@@ -98,7 +98,7 @@ static bool is_hooked(const struct fsc_gpu_hooks *h, const struct fsc_gpu_row *r
 	}
 }
 
-/* Names to look for, and of which row each is. */
+/* Symbols to search for, and the row of each. */
 struct search {
 	struct fsc_vec wanted; /* struct fsc_wanted */
 	struct fsc_vec rows;   /* uint32_t */
@@ -129,7 +129,7 @@ static int want_symbols(const struct fsc_gpu_hooks *h, const char *base, struct 
 		if (!is_hooked(h, row) || !fsc_gpu_row_in(row, base))
 			continue;
 		rc = want_symbol(s, i, "", err);
-		/* Of streams of each thread: per-thread default streams. */
+		/* The variants for per-thread default streams. */
 		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
 			rc = want_symbol(s, i, "_ptsz", err);
 		if (!rc && row->call.layer != FSC_GPU_LIBRARY)
@@ -216,7 +216,7 @@ static int set_names(struct fsc_gpu_hooks *h, const struct file *f, int offset, 
 	return fsc_gpu_session_names(h->session, f->number, &at, err);
 }
 
-/* Says once that there are more drivers than can be told apart; each has it in its note. */
+/* Warns once; every such driver has it in its note. */
 static int leave_unnamed(struct fsc_gpu_hooks *h, struct file *f, struct fsc_err *err)
 {
 	if (h->n_drivers++ == NO_NAMES)
@@ -284,7 +284,7 @@ int fsc_gpu_hooks_named(struct fsc_gpu_hooks *h, uint32_t file, int offset, stru
 
 /* ---- files ---- */
 
-/* A program with kernels in it may have the runtime in it, too. */
+/* A program that contains kernels may be linked with a static runtime. */
 static bool is_program(pid_t pid, const char *path, const struct fsc_libs_file *file)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -364,7 +364,7 @@ bool fsc_gpu_hooks_is_driver(const char *path)
 	return fsc_gpu_layer_of(fsc_libs_base(path)) == FSC_GPU_DRIVER;
 }
 
-/* As the process sees it; where the process is gone, as we do. */
+/* In the process's mount namespace; in ours if the process has exited. */
 int fsc_gpu_hooks_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
@@ -389,7 +389,7 @@ int fsc_gpu_hooks_known(struct fsc_gpu_hooks *h, const char *program, struct fsc
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	int rc = 0;
 
-	/* A script's own interpreter finds what a shell would. */
+	/* For a script: as its interpreter would find it, which resolves like a shell. */
 	if (fsc_libs_find("libcuda.so.1", &scope, &files, NULL) && program)
 		fsc_libs_find("libcuda.so.1", &(struct fsc_libs_scope){.command = "/bin/sh"},
 			      &files, NULL);

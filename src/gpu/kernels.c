@@ -1,4 +1,4 @@
-/* The ladder of kernel names. */
+/* Kernel names, from the best source available. */
 #include "gpu/kernels.h"
 
 #include <ctype.h>
@@ -17,11 +17,11 @@ enum { MOST_HANDLES = 1 << 20, OBJECT = 512 };
 
 struct fsc_gpu_kernels {
 	struct fsc_gpu_events_opts opts;
-	struct fsc_map handles;	     /* process and handle -> its symbol, as a pointer */
+	struct fsc_map handles;	     /* process and handle -> symbol, as a pointer */
 	struct fsc_map shown;	     /* symbol -> demangled, as a pointer */
-	int guess, agreed;	     /* where names seem to be, and how often they were */
-	struct fsc_fatbins *fatbins; /* NULL: sizes are not asked for */
-	struct fsc_map params;	     /* symbol and file -> of its arguments, as a pointer */
+	int guess, agreed;	     /* suspected offset of names, and how often it was confirmed */
+	struct fsc_fatbins *fatbins; /* NULL: sizes are not requested */
+	struct fsc_map params;	     /* symbol and file -> struct fsc_kernel_params * */
 	uint16_t sizes[FSC_KERNEL_PARAMS_MAX];
 };
 
@@ -58,8 +58,8 @@ void fsc_gpu_kernels_free(struct fsc_gpu_kernels *k)
 	free(k);
 }
 
-/* What follows the record: a name, if it has one that is one. Checked on every use: an object that
- * is not what we think has anything there. */
+/* The name after the record, NULL if it is not an identifier: an object of an unexpected layout
+ * can have anything there. */
 static const char *record_name(const struct fsc_gpu_rec *r)
 {
 	const char *name = (const char *)(r + 1);
@@ -103,7 +103,7 @@ static int first_name(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 	return 0;
 }
 
-/* Up to CUDA 12 the runtime knows a kernel by the function that stands for it on the host. */
+/* Up to CUDA 12 the runtime identifies a kernel by its host stub. */
 static int host_name(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r,
 		     struct fsc_gpu_event *e, struct fsc_err *err)
 {
@@ -141,7 +141,7 @@ static int demangle_kernel(struct fsc_gpu_kernels *k, struct fsc_gpu_event *e, s
 
 /* ---- arguments ---- */
 
-/* The kernel is in the file whose code launches it, as a rule. */
+/* Usually the kernel is in the file whose code launches it. */
 static int find_params(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r, const char *symbol,
 		       const struct fsc_kernel_params **ret, struct fsc_err *err)
 {
@@ -233,8 +233,8 @@ static bool is_text_at(pid_t pid, uint64_t at, const char *text)
 	return at > 4096 && read_memory(pid, at, there, n) && !memcmp(there, text, n);
 }
 
-/* A driver that no trial could be made with: an object whose name is known is searched for it. Two
- * must agree. */
+/* Without a trial of the driver: an object with a known name is searched for a pointer to it.
+ * Two objects must agree. */
 static int search_object(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r, const char *name,
 			 struct fsc_err *err)
 {

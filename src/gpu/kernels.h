@@ -1,5 +1,5 @@
-/* Names of kernels: from the driver's own object, and where that cannot be, from what the program
- * looked up, or from the symbols of the function that stands for the kernel. */
+/* Names of kernels: from the driver's object, else from names that the program looked up, else
+ * from the symbol of the host stub. */
 #ifndef FSC_GPU_KERNELS_H
 #define FSC_GPU_KERNELS_H
 
@@ -10,10 +10,10 @@ struct fsc_gpu_kernels;
 int fsc_gpu_kernels_new(const struct fsc_gpu_events_opts *opts, struct fsc_gpu_kernels **ret,
 			struct fsc_err *err);
 void fsc_gpu_kernels_free(struct fsc_gpu_kernels *k);
-/* Fills in kernel, symbol and the sizes of arguments of a launch, as far as they are known. */
+/* Fills in kernel, symbol and argument sizes of a launch, where known. */
 int fsc_gpu_kernels_name(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r, uint32_t layer,
 			 struct fsc_gpu_event *e, struct fsc_err *err);
-/* A program has looked up a kernel by its name, or has made a handle from another one. */
+/* A program has looked up a kernel by name, or (alias) derived a handle from another. */
 int fsc_gpu_kernels_learn(struct fsc_gpu_kernels *k, const struct fsc_gpu_rec *r, bool alias,
 			  struct fsc_err *err);
 void fsc_gpu_kernels_forget(struct fsc_gpu_kernels *k, uint32_t pid);

@@ -1,4 +1,4 @@
-/* The book of memory: what is held, by whom, since when; and what was there when there was none. */
+/* Memory totals: live allocations, their owner and age. */
 #include <errno.h>
 #include <search.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static int compare_allocs(const void *a, const void *b)
 	return (x->addr > y->addr) - (x->addr < y->addr);
 }
 
-/* Whether an address, which is x, lies in an allocation. */
+/* Finds the allocation around the address of x. */
 static int compare_containing(const void *a, const void *b)
 {
 	const struct fsc_gpu_alloc *x = a, *y = b;
@@ -64,7 +64,7 @@ static bool is_on_device(uint32_t mem)
 	return mem != FSC_GPU_MEM_PINNED && mem != FSC_GPU_MEM_REGISTERED;
 }
 
-/* Takes an allocation out of all sums and forgets it. */
+/* Subtracts an allocation from all totals and frees it. */
 static void drop_alloc(struct fsc_gpu_books *b, struct fsc_gpu_alloc *a)
 {
 	struct fsc_gpu_mem_row *row = FSC_AT(struct fsc_gpu_mem_row, &b->memory, a->row);
@@ -124,7 +124,7 @@ static int hold_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e, ui
 	return 0;
 }
 
-/* Memory was had after all, of the size that there was none of. */
+/* An allocation of a size that failed before has succeeded. */
 static void note_retry(struct fsc_gpu_books *b, const struct fsc_gpu_event *e)
 {
 	for (size_t i = 0; i < b->failures.n; i++) {
@@ -157,7 +157,7 @@ int fsc_gpu_memory_alloc(struct fsc_gpu_books *b, const struct fsc_gpu_event *e,
 	note_retry(b, e);
 	if (!is_on_device(e->mem))
 		rc = fsc_gpu_hosts_pin(b, e->pid, e->addr, e->bytes, err);
-	/* The same address again: it was given back by a call that we have not seen. */
+	/* The same address again: the free was not seen. */
 	old = find_alloc(b, fsc_gpu_books_number(b, e->pid), e->addr, e->mem == FSC_GPU_MEM_VMM);
 	if (old)
 		drop_alloc(b, old);
@@ -188,7 +188,7 @@ int fsc_gpu_memory_free(struct fsc_gpu_books *b, struct fsc_gpu_event *e, struct
 	e->bytes = a->bytes;
 	e->mem = a->mem;
 	FSC_AT(struct fsc_gpu_mem_row, &b->memory, a->row)->frees++;
-	/* Memory of a handle is there until its last mapping goes, too. */
+	/* Memory of a handle stays until its last mapping is removed. */
 	if (a->maps)
 		a->released = true;
 	else
@@ -286,7 +286,7 @@ static void on_range(const void *node, VISIT which, void *arg)
 		*slot = r;
 }
 
-/* Says how many there were. */
+/* Returns how many there were. */
 static size_t drop_ranges(void **tree, uint32_t process)
 {
 	struct ending e = {.process = process, .found = FSC_VEC_INIT(void *)};
@@ -311,7 +311,7 @@ void fsc_gpu_books_ended(struct fsc_gpu_books *b, uint32_t pid)
 	if (!p || p->ended)
 		return;
 	p->ended = true;
-	/* Now, while the pid is its own. */
+	/* Now, before the pid can be reused. */
 	for (size_t i = 0; i < b->memory.n; i++) {
 		struct fsc_gpu_mem_row *row = FSC_AT(struct fsc_gpu_mem_row, &b->memory, i);
 

@@ -1,4 +1,4 @@
-/* The page that Prometheus reads, at /metrics. */
+/* /metrics for Prometheus. */
 #include "gpu/page.h"
 
 #include <stdlib.h>

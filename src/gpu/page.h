@@ -1,4 +1,4 @@
-/* The page that Prometheus reads. */
+/* The page for Prometheus. */
 #ifndef FSC_GPU_PAGE_H
 #define FSC_GPU_PAGE_H
 
@@ -8,11 +8,11 @@
 
 struct fsc_gpu_page;
 
-/* Fills both with the sums so far. */
+/* Fills both with the totals so far. */
 typedef int (*fsc_gpu_page_fn)(struct fsc_gpu_report *r, struct fsc_summary *books, void *arg,
 			       struct fsc_err *err);
 
-/* address: as fsc_server_new() has it. The caller owns *ret. */
+/* address: as for fsc_server_new(). The caller owns *ret. */
 int fsc_gpu_page_new(const char *address, fsc_gpu_page_fn fn, void *arg, struct fsc_gpu_page **ret,
 		     struct fsc_err *err);
 void fsc_gpu_page_free(struct fsc_gpu_page *p);

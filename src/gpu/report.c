@@ -1,4 +1,4 @@
-/* The books as tables: sorted, and cut to what a person reads. */
+/* The totals as tables: sorted, and cut to the top rows. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -62,7 +62,7 @@ static size_t cut_rows(const struct fsc_vec *v, size_t top)
 	return top && v->n > top ? top : v->n;
 }
 
-/* A sorted copy of the books' rows: *ret_n of them are shown. */
+/* A sorted copy of rows, of which *ret_n are shown. */
 static int fill_table(struct fsc_vec *to, const struct fsc_vec *from,
 		      int (*compare)(const void *, const void *), size_t top, size_t *ret_n,
 		      size_t *ret_left_out, struct fsc_err *err)

@@ -1,4 +1,4 @@
-/* Naming and keeping the stacks of CUDA calls. */
+/* Symbolizing and storing the stacks of CUDA calls. */
 #include "gpu/stacks.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum {
 	MOST_STACKS = 65536,
-	MOST_ADDRESSES = 65536, /* stacks as addresses; beyond that they are named again */
+	MOST_ADDRESSES = 65536, /* then the cache is emptied */
 };
 
 struct kept {
@@ -25,11 +25,11 @@ struct fsc_gpu_stacks {
 	struct fsc_namer *namer;
 	struct fsc_gpu_texts *texts;
 	struct fsc_pythons *pythons;
-	struct fsc_map by_address; /* pid, addresses and lines -> number */
-	struct fsc_map by_name;	   /* the text of all frames -> number */
-	struct fsc_vec kept;	   /* struct kept; number 0 is none */
+	struct fsc_map by_address; /* pid, addresses and lines -> index */
+	struct fsc_map by_name;	   /* the text of all frames -> index */
+	struct fsc_vec kept;	   /* struct kept; index 0 is none */
 	uint64_t lost, n_frames, unknown;
-	struct fsc_buf text; /* of the stack that is being named */
+	struct fsc_buf text; /* frames of the stack being symbolized */
 };
 
 int fsc_gpu_stacks_new(struct fsc_namer *namer, struct fsc_gpu_texts *texts,
@@ -69,7 +69,7 @@ void fsc_gpu_stacks_free(struct fsc_gpu_stacks *s)
 
 /* ---- names ---- */
 
-/* "function", or "[file]" where nobody knows it. */
+/* "function", or "[file]" if unknown. */
 static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 {
 	struct fsc_gpu_stacks *s = arg;
@@ -86,9 +86,8 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 	return 0;
 }
 
-/* The kernel puts its own place in for the address that a probed function returns to; before
- * Linux 6.11 it is what the stack shows. The real ones are in the record: the runtime's first, the
- * library's behind it. */
+/* A uretprobe replaces the return address of a function by its trampoline's; before Linux 6.11
+ * stacks show that. The record has the real ones: the runtime's first, then the library's. */
 static void restore_return_addresses(struct fsc_gpu_stacks *s, struct fsc_addrs *a,
 				     const struct fsc_gpu_rec *rec)
 {
@@ -165,7 +164,7 @@ static int split_frames(struct fsc_gpu_stacks *s, char *text, const char ***ret,
 	return 0;
 }
 
-/* Keeps what is in s->text. */
+/* Stores the stack in s->text. */
 static int keep_stack(struct fsc_gpu_stacks *s, uint32_t *ret, struct fsc_err *err)
 {
 	char *python = strchr(s->text.s, '\f');

@@ -1,4 +1,3 @@
-/* Strings kept once each. */
 #include "gpu/texts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Strings kept once each, for as long as the run lasts. */
+/* Interned strings, kept for the whole run. */
 #ifndef FSC_GPU_TEXTS_H
 #define FSC_GPU_TEXTS_H
 
@@ -12,7 +12,7 @@ struct fsc_gpu_texts {
 
 void fsc_gpu_texts_init(struct fsc_gpu_texts *t);
 void fsc_gpu_texts_release(struct fsc_gpu_texts *t);
-/* The one copy of s, or NULL where memory is out. */
+/* The interned copy of s; NULL: out of memory. */
 const char *fsc_gpu_text(struct fsc_gpu_texts *t, const char *s);
 
 #endif

@@ -1,4 +1,4 @@
-/* From a driver library to its offsets: the cache, else a trial. */
+/* The offsets of a driver library: from the cache, or by a trial. */
 #include "gpu/trial_priv.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "base/cleanup.h"
 
-/* The trial gives up by itself after 20 s and then says more than its death would. */
+/* The trial times out after 20 s by itself, with a better message than if it is killed. */
 #define TIMEOUT_MS 21000
 
 int fsc_gpu_trial_with(const char *libcuda, const char *root, const char *cache, int timeout_ms,
@@ -27,8 +27,8 @@ int fsc_gpu_trial_with(const char *libcuda, const char *root, const char *cache,
 	if (cache && fsc_trial_cache_find(cache, lib.id, ret))
 		return 0;
 	rc = fsc_trial_run(&lib, timeout_ms, ret, &final, err);
-	/* Whoever wrote the library chose its build id and what it answers: that of others must not
-	 * become the answer for the real one. */
+	/* The author of an untrusted library chooses its build id and its answer, which must not
+	 * be cached for the real one. */
 	if (!rc && cache && lib.trusted && final)
 		fsc_trial_cache_put(cache, lib.id, ret);
 	return rc;

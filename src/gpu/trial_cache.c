@@ -15,13 +15,13 @@
 #include "base/log.h"
 #include "base/slurp.h"
 
-/* Drivers change a few times a year; a file beyond this is not ours. */
+/* Drivers change a few times a year; a larger file was not written by us. */
 #define SIZE_MAX_BYTES (64 << 10)
 #define LINES_MAX      64
 
 char *fsc_trial_cache_path(void)
 {
-	/* A program with capabilities of its own writes nowhere on its user's word. */
+	/* With file capabilities, the user's environment does not decide where to write. */
 	const char *dir = secure_getenv("XDG_CACHE_HOME"), *home = secure_getenv("HOME");
 	char *path = NULL;
 	int n = -1;
@@ -35,7 +35,7 @@ char *fsc_trial_cache_path(void)
 	return n < 0 ? NULL : path;
 }
 
-/* The text; NULL where there is none to be trusted. Caller frees. */
+/* NULL if there is no trusted file. Caller frees. */
 static char *read_trusted(const char *file)
 {
 	FSC_AUTO(fsc_closep) int fd = open(file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -57,7 +57,7 @@ static bool offset_is_sane(int offset)
 	return offset >= 0 && offset < FSC_TRIAL_OBJECT_MAX && offset % 8 == 0;
 }
 
-/* The line's id and numbers; false for one that we did not write. */
+/* False for a line that we did not write. */
 static bool parse_line(const char *line, char id[192], int *function, int *kernel)
 {
 	int end = -1;
@@ -85,7 +85,7 @@ bool fsc_trial_cache_find(const char *file, const char *id, struct fsc_gpu_names
 	return false;
 }
 
-/* The lines that stay, newest last; of too many the oldest go. */
+/* Copies the other lines, newest last; drops the oldest of too many. */
 static void keep_others(char *text, const char *id, struct fsc_buf *out)
 {
 	char *kept[LINES_MAX], *line, own[192];
@@ -105,7 +105,7 @@ static void make_directories(const char *file)
 
 	for (char *p = path ? strchr(path + 1, '/') : NULL; p; p = strchr(p + 1, '/')) {
 		*p = '\0';
-		mkdir(path, 0755); /* what fails shows when the file is made */
+		mkdir(path, 0755); /* an error shows when the file is created */
 		*p = '/';
 	}
 }
@@ -119,7 +119,7 @@ static int replace_file(const char *file, const char *text, size_t n)
 	fsc_buf_printf(&tmp, "%s.%d.tmp", file, (int)getpid());
 	if (fsc_buf_failed(&tmp))
 		return -ENOMEM;
-	unlink(tmp.s); /* of a dead process of our number */
+	unlink(tmp.s); /* left by an earlier process with this pid */
 	FSC_AUTO(fsc_closep)
 	int fd = open(tmp.s, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)

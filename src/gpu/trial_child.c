@@ -1,7 +1,7 @@
-/* Runs the embedded program src/trial/driver_trial.c on a library, in a child that cannot hurt:
- * from memory, without what our user loads into his programs, with a deadline. A library that
- * others could have written is other people's code, and we may be root: it runs as nobody in
- * namespaces of its own, so that nothing of it stays when its first process is killed. */
+/* Runs the embedded program src/trial/driver_trial.c on a library, in a child that can do no
+ * harm: from memory, without the user's preloads, with a deadline. A library that others could have
+ * written is untrusted code, and we may be root: it runs as nobody in its own namespaces, which end
+ * when their first process is killed. */
 #include "gpu/trial_priv.h"
 
 #include <errno.h>
@@ -31,19 +31,19 @@
 #endif
 
 #define NOBODY 65534
-/* More is no answer of ours. */
+/* A longer answer is not from our program. */
 #define ANSWER_MAX 4096
-/* A process that was killed while the driver works for it in the kernel takes a while. */
+/* A killed process exits late if it is inside the driver's kernel part. */
 #define REAP_MS 4000
-/* The child's status where it could not become the trial: this and an errno. */
+/* The exit status if exec failed: this plus errno. */
 #define NOT_STARTED 128
 
-/* All that the child needs, made before fork(): afterwards only system calls are safe. */
+/* Everything the child needs, prepared before fork(): afterwards only system calls are safe. */
 struct start {
 	int program, out, null, lib, dir;
 	bool apart;
 	char *argv[4];
-	char **env; /* owned; the texts are not */
+	char **env; /* owned; the strings are not */
 	char lib_path[32], dir_path[32];
 };
 
@@ -57,7 +57,7 @@ static void start_release(struct start *s)
 
 /* ---- before the fork ---- */
 
-/* What would be loaded into the trial, or changes what it sees. */
+/* Variables that load code into the trial or change its result. */
 static bool is_left_out(const char *variable)
 {
 	static const char *const names[] = {
@@ -76,8 +76,8 @@ static bool is_left_out(const char *variable)
 	return false;
 }
 
-/* The trial leaves no compiled kernels behind, and never stands in the queue of a daemon that
- * shares the device among others' programs. */
+/* Without a cache of compiled kernels, and without MPS, where the trial would wait behind
+ * others. */
 static char **make_environment(bool apart)
 {
 	static char no_cache[] = "CUDA_CACHE_DISABLE=1";
@@ -98,7 +98,7 @@ static char **make_environment(bool apart)
 	return env;
 }
 
-/* The program as a file in memory; a descriptor or a negative errno. */
+/* The program as a memfd, or a negative errno. */
 static int make_program(void)
 {
 	FSC_AUTO(fsc_closep)
@@ -152,7 +152,7 @@ static _Noreturn void give_up(void)
 	_exit(NOT_STARTED + (errno & 127));
 }
 
-/* By system call: the library's functions would look for threads of the parent to do the same. */
+/* Raw system calls: libc's wrappers would look for the parent's threads. */
 static void drop_privileges(void)
 {
 	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY) ||
@@ -166,7 +166,7 @@ static void set_descriptors(const struct start *s)
 	if (dup2(s->out, STDOUT_FILENO) < 0 || dup2(s->null, STDIN_FILENO) < 0 ||
 	    dup2(s->null, STDERR_FILENO) < 0)
 		give_up();
-	/* Ours close at exec anyhow; those we were born with may not. */
+	/* Our own are close-on-exec; inherited ones may not be. */
 	syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
 	fcntl(s->lib, F_SETFD, 0);
 	if (s->dir >= 0)
@@ -182,7 +182,7 @@ static _Noreturn void exec_trial(const struct start *s)
 	set_descriptors(s);
 	if (s->apart)
 		drop_privileges();
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* forgotten with the privileges, so after them */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* cleared when privileges are dropped, so set after */
 	sigemptyset(&mask);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	fexecve(s->program, s->argv, s->env);
@@ -201,7 +201,7 @@ static pid_t start_child(const struct start *s)
 	return pid;
 }
 
-/* True: it closed its end or said more than it should; false: time is over. */
+/* True: end of file, or the answer is too long; false: timeout. */
 static bool read_answer(int fd, uint64_t end_ns, char text[ANSWER_MAX])
 {
 	size_t used = 0;
@@ -225,13 +225,13 @@ static bool read_answer(int fd, uint64_t end_ns, char text[ANSWER_MAX])
 	return true;
 }
 
-/* Its status; -1 where it does not end even now, and is left behind. */
+/* Its status; -1: it does not exit and is abandoned. */
 static int reap_child(pid_t pid)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	int status;
 
-	kill(pid, SIGKILL); /* one that ended already keeps its status */
+	kill(pid, SIGKILL); /* no effect on one that has exited */
 	for (int ms = 0; ms < REAP_MS; ms += 5) {
 		pid_t got = waitpid(pid, &status, WNOHANG);
 
@@ -244,7 +244,7 @@ static int reap_child(pid_t pid)
 	return -1;
 }
 
-/* Words from a library, on one line. */
+/* The text may come from the library: one printable line. */
 static void set_reason(struct fsc_gpu_names *ret, const char *text)
 {
 	snprintf(ret->why, sizeof(ret->why), "%s", text);
@@ -253,7 +253,7 @@ static void set_reason(struct fsc_gpu_names *ret, const char *text)
 			*p = '?';
 }
 
-/* The first number, which is the smallest; -1 for what cannot be. */
+/* The first number, which is the smallest; -1 if invalid. */
 static int parse_offset(const char *text)
 {
 	char *end;
@@ -264,7 +264,7 @@ static int parse_offset(const char *text)
 	return at >= 0 && at < FSC_TRIAL_OBJECT_MAX && at % 8 == 0 ? (int)at : -1;
 }
 
-/* Takes the lines that are whole; true: both objects were looked at. */
+/* Reads the complete lines; true: both objects were examined. */
 static bool parse_answer(char *text, struct fsc_gpu_names *ret)
 {
 	bool function = false, kernel = false;
@@ -286,7 +286,7 @@ static bool parse_answer(char *text, struct fsc_gpu_names *ret)
 	return function && kernel;
 }
 
-/* Why there is no answer, from how the child ended. */
+/* Why there is no answer, by the child's status. */
 static void explain_status(int status, struct fsc_gpu_names *ret)
 {
 	size_t n = sizeof(ret->why);
@@ -294,7 +294,7 @@ static void explain_status(int status, struct fsc_gpu_names *ret)
 	if (status < 0)
 		snprintf(ret->why, n, "the trial did not finish");
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
-		snprintf(ret->why, n, "the trial was killed"); /* for want of memory, or by us */
+		snprintf(ret->why, n, "the trial was killed"); /* by the OOM killer or by us */
 	else if (WIFSIGNALED(status))
 		snprintf(ret->why, n, "the driver crashed (signal %d)", WTERMSIG(status));
 	else if (WEXITSTATUS(status) > NOT_STARTED)
@@ -307,7 +307,7 @@ static void explain_status(int status, struct fsc_gpu_names *ret)
 		snprintf(ret->why, n, "the trial gave no answer");
 }
 
-/* Says why what is not known is not. */
+/* Why an offset is unknown. */
 static void explain_offsets(bool whole, bool in_time, int timeout_ms, int status,
 			    struct fsc_gpu_names *ret)
 {
@@ -316,7 +316,7 @@ static void explain_offsets(bool whole, bool in_time, int timeout_ms, int status
 	if (ret->function_offset >= 0 && ret->kernel_offset >= 0)
 		ret->why[0] = '\0';
 	else if (ret->why[0])
-		return; /* it said so itself */
+		return; /* the trial gave a reason */
 	else if (whole)
 		snprintf(ret->why, n, "no pointer to the name in the first %d bytes of a %s",
 			 FSC_TRIAL_OBJECT_MAX,
@@ -348,7 +348,7 @@ static int run_child(const struct fsc_driver_file *lib, struct start *s, int tim
 	}
 	if (pid < 0)
 		return fsc_err_sys(err, errno, "cannot start a process");
-	close(fsc_take_fd(&s->out)); /* or the end of the answer would never come */
+	close(fsc_take_fd(&s->out)); /* or there would be no end of file */
 	in_time = read_answer(in, end_ns, answer);
 	rc = reap_child(pid);
 	whole = parse_answer(answer, ret);

@@ -12,8 +12,8 @@
 #include "proc/cputime.h"
 #include "proc/libs.h"
 
-/* Seconds between two looks: at records, at CPU time; at all that run, where the kernel tells of
- * new processes, and where it does not. */
+/* Intervals in seconds: reading records; reading CPU times; scanning /proc, with and without
+ * process events from the kernel. */
 #define TICK 0.02
 #define CPU  0.2
 #define SCAN 30.0
@@ -42,7 +42,7 @@ static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	return scan_processes(arg, err);
 }
 
-/* Keeps the last CPU time of processes that may be gone when we ask. */
+/* Processes may have exited when their CPU time is needed: the last value read is kept. */
 static int on_cpu(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n, (void)err;
@@ -70,7 +70,7 @@ static int gpu_tick(struct fsc_run *r, struct fsc_err *err)
 
 /* ---- beginning ---- */
 
-/* How many GPUs there are, as the driver says; 0: it does not. */
+/* The number of GPUs by the driver's count; 0: unknown. */
 static unsigned count_devices(void)
 {
 	DIR *d = opendir("/proc/driver/nvidia/gpus");
@@ -148,7 +148,7 @@ static int gpu_open(struct fsc_run *r, struct fsc_err *err)
 	int rc;
 
 	w->run = r;
-	/* The session first: who may not load programs shall read that, and nothing else. */
+	/* The session first: without the right to load programs, that is the error to report. */
 	rc = open_session(w, err);
 	if (!rc)
 		rc = fsc_processes_new(&w->opts->targets, &w->processes, err);
@@ -161,7 +161,7 @@ static int gpu_open(struct fsc_run *r, struct fsc_err *err)
 	return rc ? rc : watch_loop(w, err);
 }
 
-/* Files that will be mapped soon are hooked before: those of the command, or all that are known. */
+/* Hooks files before they are mapped: those of the command, or all that are known. */
 static int hook_known(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
 	const struct fsc_child *child = &w->run->child;
@@ -173,7 +173,7 @@ static int hook_known(struct fsc_gpu_watching *w, struct fsc_err *err)
 	rc = fsc_gpu_hooks_known(w->hooks, path, err);
 	if (!rc && child->name)
 		rc = fsc_processes_command(w->processes, child->pid, err);
-	/* It mapped its program before anybody listened. */
+	/* It mapped its program before events were recorded. */
 	if (!rc && child->name)
 		rc = fsc_namer_met(w->namer, child->pid, err);
 	return rc;
@@ -214,7 +214,7 @@ static int gpu_detach(struct fsc_run *r, struct fsc_err *err)
 	int rc;
 
 	fsc_gpu_session_detach(w->session);
-	/* Once more for those that were not met before. */
+	/* Twice: the first pass may decide about processes whose records are held. */
 	rc = read_and_drain(w, true, err);
 	w->no_doubts = true;
 	if (!rc)

@@ -1,5 +1,5 @@
-/* `gpu` carried out: processes are watched, their CUDA calls hooked, told and summed up, until
- * somebody says stop. */
+/* The `gpu` command: hooks the CUDA calls of processes, reports each event and the totals, until
+ * it is stopped. */
 #ifndef FSC_GPU_WATCH_H
 #define FSC_GPU_WATCH_H
 
@@ -21,10 +21,10 @@ struct fsc_gpu_watch_opts {
 	double leak_age_s;
 	unsigned top;
 	enum fsc_gpu_weigh weigh;
-	const char *listen; /* for Prometheus; NULL: not asked for */
+	const char *listen; /* address for Prometheus; NULL: none */
 };
 
-/* Blocks until the end; the last report and the books are written then. */
+/* Blocks until the run ends; the last report and the footer are written then. */
 int fsc_gpu_watch(const struct fsc_gpu_watch_opts *opts, struct fsc_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the files of the loop share. */
+/* Shared by the watch*.c files. */
 #ifndef FSC_GPU_WATCH_PRIV_H
 #define FSC_GPU_WATCH_PRIV_H
 
@@ -25,26 +25,26 @@ struct fsc_gpu_watching {
 	struct fsc_gpu_books *books;
 	struct fsc_gpu_hooks *hooks;
 	struct fsc_gpu_events *events;
-	struct fsc_gpu_flames *flames; /* NULL: not asked for */
+	struct fsc_gpu_flames *flames; /* NULL: not requested */
 	struct fsc_gpu_page *page;     /* likewise */
-	struct fsc_map older;	       /* processes that were found when we began */
-	uint64_t begun_ns;	       /* before anything was looked at */
+	struct fsc_map older;	       /* processes that ran before this run */
+	uint64_t begun_ns;	       /* when the run began */
 	uint64_t cpu_start;	       /* of the machine */
-	uint64_t unwanted;	       /* records of processes that turned out not to be meant */
-	struct fsc_buf held; /* records, each behind its size, of those that are not judged yet */
-	bool no_doubts;	     /* whoever is not judged is meant */
+	uint64_t unwanted;	       /* records of processes that turned out not to be targets */
+	struct fsc_buf held;	       /* size and record, of processes with no verdict yet */
+	bool no_doubts;		       /* processes without a verdict count as targets */
 	double entry_ns, both_ns;
 	bool cost_known;
 	struct fsc_gpu_call calls[FSC_GPU_CALLS];
 };
 
-/* watch_processes.c: whom the table of processes tells. */
+/* watch_processes.c: callbacks of the process table. */
 struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w);
-/* Facts of a process that has made its first call. */
+/* Called at a process's first call. */
 int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 		       struct fsc_err *err);
 
-/* watch_records.c: takes in what the rings have, and tells of it. */
+/* watch_records.c: reads the rings and publishes their events. */
 int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err);
 int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err);
 

@@ -1,5 +1,4 @@
-/* What `gpu` does with processes: their files are hooked, those that run Python are noted, what was
- * known of them is forgotten when they end. */
+/* Process events in `gpu`: files are hooked, Python is detected, and state is dropped on exit. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -7,8 +6,7 @@
 #include "gpu/watch_priv.h"
 #include "proc/task.h"
 
-/* 1 where the process runs Python whose lines can be told from now on; 0 where not, or not asked.
- */
+/* 1: the process runs Python and its lines can be read; 0: not, or not requested. */
 static int note_python(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_python py;
@@ -23,8 +21,7 @@ static int note_python(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *er
 	return rc ? rc : 1;
 }
 
-/* What ran before we came may be gone when its first record is read: where its code lies must be
- * known by then. */
+/* An older process may have exited when its first record is read: its mappings are read now. */
 static int note_older(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 {
 	int rc;
@@ -37,7 +34,8 @@ static int note_older(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err
 	return rc < 0 ? rc : 0;
 }
 
-/* Whoever has mapped CUDA's libraries is about to call them: its first call shall have lines. */
+/* A process that has mapped CUDA's libraries is about to call them: Python must be known by its
+ * first call. */
 static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
@@ -54,7 +52,7 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* What is meant is looked at before it makes its first call, which may be the one that matters. */
+/* Targets are examined before their first call, which may be the important one. */
 static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
@@ -68,7 +66,7 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* A program is over: what it has told is taken in, and what was known of it is forgotten. */
+/* A program has ended: its records are read, then its state is dropped. */
 static int forget_program(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_gpu_drain(w, err);
@@ -90,7 +88,7 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 	return rc;
 }
 
-/* What the program before has held is gone with it. */
+/* Memory of the previous program was freed with it. */
 static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
@@ -112,7 +110,7 @@ static bool is_older(const struct fsc_gpu_watching *w, uint32_t pid)
 
 	if (!fsc_task_stat((pid_t)pid, &ppid, &ticks))
 		return fsc_map_get(&w->older, &(pid_t){(pid_t)pid}, sizeof(pid_t));
-	/* It started at some time within the tick. */
+	/* It started somewhere within the tick. */
 	return (ticks + 1) * 1000000000 / (uint64_t)sysconf(_SC_CLK_TCK) <
 	       w->begun_ns + fsc_clock_ns(CLOCK_BOOTTIME) - fsc_clock_mono();
 }

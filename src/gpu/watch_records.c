@@ -1,4 +1,4 @@
-/* Records of the rings: taken in once it is known that their process is meant. */
+/* Records from the rings: processed once their process is known to be a target. */
 #include "base/cleanup.h"
 #include "gpu/watch_priv.h"
 
@@ -15,7 +15,7 @@ struct record_arg {
 	struct fsc_err *err;
 };
 
-/* Whether the process is meant may not be known before the kernel has told more of it. */
+/* The verdict may need process events that have not been read yet. */
 static int hold_record(struct fsc_gpu_watching *w, const void *rec, size_t size,
 		       struct fsc_err *err)
 {
@@ -63,7 +63,7 @@ static int on_record(const void *rec, size_t size, void *arg)
 	return 0;
 }
 
-/* Those that were held back are asked about again. */
+/* Processes of held records may have a verdict by now. */
 static int take_held(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
 	struct record_arg t = {.w = w, .err = err};

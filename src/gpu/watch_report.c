@@ -1,4 +1,4 @@
-/* Reports of `gpu`, and its books: what was seen, kept and lost, and what it cost. */
+/* Reports of `gpu` and its footer: events seen, kept and lost, and the cost. */
 #include "gpu/watch_priv.h"
 #include "proc/cputime.h"
 
@@ -26,7 +26,7 @@ static void fill_cost(struct fsc_gpu_watching *w, struct fsc_summary *s)
 		ns += (double)fsc_gpu_session_hits(w->session, i) *
 		      (w->calls[i].flags & FSC_GPU_ENTRY ? w->entry_ns : w->both_ns);
 	s->cost_known = w->cost_known;
-	/* Of an operation, with the calls around it. */
+	/* Per operation, including the calls it is nested in. */
 	s->ns_per_hit = s->seen ? ns / (double)s->seen : w->entry_ns;
 	cpu_ns = cpu_used(w, &of_machine);
 	s->share_known = w->cost_known && cpu_ns;

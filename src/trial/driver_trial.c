@@ -56,7 +56,7 @@ struct driver {
 
 static const struct entry {
 	const char *name;
-	size_t at; /* in struct driver */
+	size_t at; /* offset in struct driver */
 	bool optional;
 } entries[] = {
     {"cuInit", offsetof(struct driver, init), false},
@@ -74,7 +74,7 @@ static const struct entry {
     {"cuLibraryUnload", offsetof(struct driver, library_unload), true},
 };
 
-/* Numbers of CUresult that come from a machine as it is, not from a mistake of ours. */
+/* CUresult codes that the machine causes, not an error here. */
 static const struct {
 	int code;
 	const char *text;
@@ -112,8 +112,8 @@ static void print_failure(const struct driver *d, const char *kind, const char *
 
 /* ---- the library ---- */
 
-/* The driver loads this one by its plain name when it sees PTX. Where the two do not lie in a
- * directory that the loader searches, it is found because it is there already. */
+/* The driver loads this one by its plain name when it compiles PTX. If their directory is not in
+ * the loader's path, that succeeds only because it is already loaded. */
 static void load_compiler(const char *dir)
 {
 	char path[4096];
@@ -146,7 +146,7 @@ static bool load_driver(struct driver *d, const char *path)
 
 /* ---- looking at memory ---- */
 
-/* Where a filter or an emulator refuses the system call. */
+/* If seccomp or an emulator refuses the system call. */
 static ssize_t read_by_file(uint64_t addr, void *to, size_t n)
 {
 	int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
@@ -157,8 +157,8 @@ static ssize_t read_by_file(uint64_t addr, void *to, size_t n)
 	return got;
 }
 
-/* By the kernel, which refuses what is not mapped instead of ending us, and what is a device's
- * instead of touching it. */
+/* Through the kernel, which fails on unmapped addresses instead of crashing us, and does not
+ * touch device memory. */
 static bool read_own(uint64_t addr, void *to, size_t n)
 {
 	struct iovec here = {.iov_base = to, .iov_len = n};
@@ -170,7 +170,7 @@ static bool read_own(uint64_t addr, void *to, size_t n)
 	return got == (ssize_t)n;
 }
 
-/* Without this the answer would be that there are no names. */
+/* Otherwise the answer would wrongly be that there are no names. */
 static bool can_read_own(void)
 {
 	char text[sizeof(ptx)];
@@ -190,7 +190,7 @@ static bool points_to(const void *object, unsigned offset, const char *name)
 	       read_own(pointer, text, sizeof(text)) && !memcmp(text, name, sizeof(text));
 }
 
-/* One object could hold such a pointer by accident, hardly both at the same offset. */
+/* A chance match in both objects at the same offset is unlikely. */
 static void print_offsets(const char *what, void *const objects[2])
 {
 	bool found = false;
@@ -208,7 +208,7 @@ static void print_offsets(const char *what, void *const objects[2])
 
 /* ---- the trial ---- */
 
-/* Makes the first device current that lets us, so that one in exclusive use is no obstacle. */
+/* Uses the first available device; others may be in exclusive mode. */
 static bool enter_device(const struct driver *d, int *ret)
 {
 	const char *call = "cuInit";
@@ -284,12 +284,12 @@ int main(int argc, char **argv)
 	int device = 0;
 	bool ok;
 
-	setvbuf(stdout, NULL, _IOLBF, 0); /* what is known is told, whatever comes next */
+	setvbuf(stdout, NULL, _IOLBF, 0); /* so that a crash loses no line */
 	if (argc < 2) {
 		puts("error usage: funcscope-driver-trial LIBCUDA [DIRECTORY]");
 		return 2;
 	}
-	/* With a handler: the first process of a PID namespace does not die of the signal. */
+	/* With a handler: the init process of a PID namespace ignores default signals. */
 	signal(SIGALRM, too_late);
 	alarm(SECONDS_MAX);
 	if (argc > 2)
