@@ -12,7 +12,7 @@
 
 #define KERNELS_MAX    200000
 #define NAME_BYTES_MAX (256u << 20)
-/* In place of a layout: kernels of one name, which does not tell which of them is meant. */
+/* In place of a layout: several kernels of this name with different parameters. */
 #define CONTRADICTORY UINT64_MAX
 
 struct file {
@@ -77,7 +77,7 @@ void fsc_fatbins_freep(struct fsc_fatbins **f)
 	fsc_fatbins_free(*f);
 }
 
-/* 1 + the index of a layout, kept if it is new; 0 when memory is out. */
+/* 1 + the index of a layout, kept if it is new; 0 if out of memory. */
 static uint64_t layout_of(struct fsc_fatbins *f, const struct fsc_kernel_params *params)
 {
 	size_t used = offsetof(struct fsc_kernel_params, at) + params->n * sizeof(params->at[0]);
@@ -159,7 +159,7 @@ static struct file *file_new(const char *path)
 	return NULL;
 }
 
-/* What is known about the file, nothing at first; NULL when memory is out. */
+/* What is known about the file, nothing at first; NULL if out of memory. */
 static struct file *find_file(struct fsc_fatbins *f, const char *path)
 {
 	uint64_t *index = fsc_map_get(&f->by_path, path, strlen(path));

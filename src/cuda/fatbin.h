@@ -30,7 +30,7 @@ void fsc_fatbins_freep(struct fsc_fatbins **f);
  * *ret is filled, owned by f and good until f is freed. 0: the file has no such kernel, no fatbin
  * at all, or several kernels of that name whose parameters differ. Negative: the file cannot be
  * opened or is no program of this machine; -EFBIG: its GPU code is past what we read (2 GB a
- * section, 16 GB unpacked, 200,000 kernels). What is damaged inside a fatbin is passed over.
+ * section, 16 GB unpacked, 200,000 kernels). What is damaged inside a fatbin is skipped.
  *
  * Blocks: the first question about a file reads one cubin of each fatbin, the first miss reads the
  * others and looks through all data, at about 1 GB of unpacked code a second; after that it is a

@@ -1,4 +1,4 @@
-/* What the files behind cuda/fatbin.h share, from the outside in: the fatbins of a file
+/* Shared by the files behind cuda/fatbin.h, from the outside in: the fatbins of a file
  * (fatbin_read.c), the bytes of one packed entry (fatbin_unpack.c), the kernels of one cubin
  * (cubin.c). */
 #ifndef FSC_CUDA_FATBIN_PRIV_H
@@ -15,7 +15,7 @@
 typedef int (*fsc_kernel_fn)(void *arg, const char *name, const struct fsc_kernel_params *params,
 			     struct fsc_err *err);
 
-/* The kernels of a cubin in memory. What cannot be understood is passed over. */
+/* The kernels of a cubin in memory. What cannot be understood is skipped. */
 int fsc_cubin_each(const void *cubin, size_t size, fsc_kernel_fn fn, void *arg,
 		   struct fsc_err *err);
 

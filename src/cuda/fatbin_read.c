@@ -1,4 +1,4 @@
-/* The sections of a program or library that hold GPU code: fatbins one behind the other, each a
+/* The sections of a program or library that hold GPU code: consecutive fatbins, each a
  * header and entries, each entry a header and a cubin or PTX text, often packed. Cubins are taken
  * out, unpacked and handed on; where to is decided in fatbin.c, what they say in cubin.c.
  *
@@ -173,7 +173,7 @@ static int read_cubin(struct reader *r, const struct piece *p, struct fsc_err *e
 	return fsc_cubin_each(cubin, p->unpacked, r->fn, r->arg, err);
 }
 
-/* Where the smallest cubin of a fatbin lies; 0 if there is none, or none is preferred. */
+/* The position of the smallest cubin of a fatbin; 0: none, or no preference. */
 static uint64_t find_smallest(struct reader *r, uint64_t pos, uint64_t end)
 {
 	uint64_t at = 0, size = UINT64_MAX;
@@ -205,7 +205,7 @@ static int read_fatbin(struct reader *r, uint64_t pos, uint64_t end, struct fsc_
 	return 0;
 }
 
-/* Fatbins from start on. The linker may leave room between them; damage is passed over likewise, up
+/* Fatbins from start on. The linker may leave room between them; damage is skipped likewise, up
  * to the next magic number. */
 static int read_fatbins(struct reader *r, uint64_t start, uint64_t end, struct fsc_err *err)
 {

@@ -1,5 +1,5 @@
-/* Finding and opening the DWARF of a program, and safe steps through its tree. What it says is read
- * elsewhere (lines.c, scopes.c, functions.c and what it uses). */
+/* Finding and opening the DWARF of a program, and safe steps through its tree. The users are
+ * lines.c, scopes.c, functions.c and inlines.c. */
 #include "dwarf/debuginfo.h"
 
 #include <dwarf.h>
@@ -10,7 +10,7 @@ static bool has_section(const struct fsc_image *im, const char *section)
 {
 	char packed[64];
 
-	snprintf(packed, sizeof(packed), ".z%s", section + 1); /* as old compilers packed it */
+	snprintf(packed, sizeof(packed), ".z%s", section + 1); /* compressed by old compilers */
 	return fsc_image_section(im, section) || fsc_image_section(im, packed);
 }
 

@@ -1,5 +1,5 @@
-/* DWARF of one file, opened for libdw, and the way through its tree. For code that runs inside
- * fsc_contain() only: libdw trusts what it reads. */
+/* The DWARF of one file, opened with libdw. For code inside fsc_contain() only: libdw trusts
+ * what it reads. */
 #ifndef FSC_DWARF_DEBUGINFO_H
 #define FSC_DWARF_DEBUGINFO_H
 
@@ -17,13 +17,13 @@ struct fsc_debug_info {
  * separate debug file. -ENODATA with a hint: none has. Runs outside the child. */
 int fsc_debug_info_find(struct fsc_elf *e, const char *section, const struct fsc_image **ret,
 			struct fsc_err *err);
-/* On failure too, fsc_debug_info_close() is right. */
+/* Call fsc_debug_info_close() also after a failure. */
 int fsc_debug_info_open(const struct fsc_image *im, struct fsc_debug_info *ret,
 			struct fsc_err *err);
 void fsc_debug_info_close(struct fsc_debug_info *d);
 
-/* The first child, and the next sibling in its place; false at the end. Siblings lie ahead only,
- * whatever a file says that wants us to go in circles. */
+/* The first child, and the next sibling in place; false at the end. Only moves forward, so a
+ * crafted file cannot cause a loop. */
 bool fsc_die_child(Dwarf_Die *parent, Dwarf_Die *ret);
 bool fsc_die_next(Dwarf_Die *die);
 /* A function, an inlined copy of one, or a block. */

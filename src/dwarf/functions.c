@@ -1,6 +1,6 @@
-/* The functions of a file and their parameters, out of DWARF: units are passed over by their
- * ranges, so that one function costs one unit's tree, and many functions of a file one pass. Runs
- * in a child (contain.h); the parent gets tables (types/table.h). What the types are: types.c. */
+/* The functions of a file and their parameters, from DWARF: units are skipped by their ranges,
+ * so that one function costs one unit's tree, and many functions of a file one pass. Runs in a
+ * child (contain.h); the parent gets tables (types/table.h). What the types are: types.c. */
 #include "dwarf/signatures.h"
 
 #include <dwarf.h>
@@ -18,7 +18,7 @@
 
 #define DEPTH_MAX 64
 #define TIME_MAX  (20 * 1000000000ull)
-/* DIEs between two looks at the clock. */
+/* DIEs between two checks of the clock. */
 #define PATIENCE   4096
 #define PARAMS_MAX 255
 
@@ -82,7 +82,7 @@ struct instance {
 	Dwarf_Die *die;
 	uint64_t entry;
 	bool copied; /* the list is not die's own */
-	bool closed; /* nobody outside calls it, so the compiler may have changed its parameters */
+	bool closed; /* not called from outside, so the compiler may have changed its parameters */
 };
 
 /* die: of the instance. */
@@ -245,7 +245,7 @@ static void search_units(struct search *s, Dwarf *dwarf)
 	       next > at) {
 		Dwarf_Die unit;
 
-		/* The assembler says where functions are, and of all that they take nothing. */
+		/* Units of the assembler have functions without parameters. */
 		if (dwarf_offdie(dwarf, at + header, &unit) &&
 		    dwarf_tag(&unit) == DW_TAG_compile_unit &&
 		    dwarf_srclang(&unit) != DW_LANG_Mips_Assembler && has_wanted(s, &unit))
@@ -300,7 +300,7 @@ static int collect_wanted(struct search *s, const uint64_t *addrs, size_t n, str
 	return 0;
 }
 
-/* What the child found to those who asked for it: several may have asked for one address. */
+/* Copies the child's results; several requests may share one address. */
 static int deliver(const struct search *s, const struct fsc_vec *words, const uint64_t *addrs,
 		   size_t n, struct fsc_types *types, struct fsc_signature *ret,
 		   struct fsc_err *err)

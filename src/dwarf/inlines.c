@@ -1,7 +1,7 @@
-/* Lines and inlined functions, out of DWARF. All addresses of a file are looked up in one pass in a
- * child process (contain.c): its units are gone through once, and the tree of each unit that has
- * some of the addresses once. The answer comes back as bytes: for each address a struct head, then
- * for each function a struct part and its two texts. */
+/* Lines and inlined functions, from DWARF. All addresses of a file are looked up in one pass in
+ * a child process (contain.c): its units are walked once, and the tree of each unit that has some
+ * of the addresses once. The answer comes back as bytes: for each address a struct head, then for
+ * each function a struct part and its two texts. */
 #include "dwarf/inlines.h"
 
 #include <dwarf.h>
@@ -33,7 +33,7 @@ struct scope {
 	unsigned call_line;
 };
 
-/* One address on its way through the unit's tree. */
+/* One address during the walk of the unit's tree. */
 struct spot {
 	uint64_t addr;
 	struct fsc_vec scopes; /* struct scope, outermost first */
@@ -45,14 +45,14 @@ struct lookup {
 	const uint64_t *addrs; /* in order */
 	size_t n;
 	struct spot *spots; /* one per address */
-	bool failed;	    /* memory is out */
+	bool failed;	    /* out of memory */
 	struct fsc_buf out;
 };
 
 /* ---- in the child ---- */
 
-/* The mangled name, which tells more than the plain one; also where only the function's declaration
- * or its original has it. */
+/* The mangled name, which has more information than the plain one; also where only the
+ * function's declaration or its original has it. */
 static const char *name_of(Dwarf_Die *die)
 {
 	static const unsigned names[] = {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name};
@@ -90,7 +90,7 @@ static const char *call_file(Dwarf_Die *unit, Dwarf_Die *die)
 	return dwarf_filesrc(files, i, NULL, NULL);
 }
 
-/* Puts a function on every address that it covers; whether there are any. */
+/* Adds a function to every address that it covers; whether there are any. */
 static bool mark_addresses(struct lookup *l, Dwarf_Die *unit, Dwarf_Die *die)
 {
 	int tag = dwarf_tag(die);
@@ -149,8 +149,8 @@ static void add_part(struct fsc_buf *out, const char *name, const char *file, un
 		fsc_buf_add(out, file, part.file_size);
 }
 
-/* Writes what is known of an address, innermost function first. Each is at the line from which the
- * next inner one is called; the innermost where the line table says. */
+/* Writes what is known about an address, innermost function first. Each is at the line from
+ * which the next inner one is called; the innermost where the line table says. */
 static void add_answer(struct lookup *l, Dwarf_Die *unit, struct spot *s)
 {
 	Dwarf_Line *row = dwarf_getsrc_die(unit, s->addr);
@@ -210,7 +210,7 @@ static void look_in_units(struct lookup *l, Dwarf *dwarf)
 	}
 }
 
-/* The whole search, inside fsc_contain(): what it takes it need not give back. */
+/* Inside fsc_contain(): memory need not be freed. */
 static int look_up_in_child(void *arg, struct fsc_vec *ret, struct fsc_err *err)
 {
 	struct lookup *l = arg;
@@ -256,7 +256,7 @@ static const char *take_bytes(struct reader *r, size_t n)
 	return bytes;
 }
 
-/* The next n bytes as text; *ret is NULL if there are none. False where memory is out. */
+/* The next n bytes as text; *ret is NULL if there are none. False if out of memory. */
 static bool take_text(struct reader *r, size_t n, char **ret)
 {
 	const char *bytes = take_bytes(r, n);

@@ -1,4 +1,4 @@
-/* What debug information knows of addresses: lines, and functions inlined around them. */
+/* What debug information says about addresses: lines, and functions inlined around them. */
 #ifndef FSC_DWARF_INLINES_H
 #define FSC_DWARF_INLINES_H
 

@@ -1,8 +1,8 @@
-/* FILE:LINE to the places in the program where its statements begin, out of DWARF line tables
- * (libdw). A compiler spreads one line over many stretches of code; a probe on each would count one
- * execution several times. So of each scope (function, inlined copy, block) only the first place
- * counts, and the hot and cold parts of a function count apart. scopes.c knows the scopes;
- * contain.c keeps a libdw that fails on a damaged file from taking us along. */
+/* From FILE:LINE to the addresses where its statements begin, by DWARF line tables (libdw). A
+ * compiler spreads one line over many ranges of code; a probe on each would count one execution
+ * several times. So only the first place of each scope (function, inlined copy, block) counts, and
+ * the hot and cold parts of a function count separately. scopes.c finds the scopes; contain.c
+ * protects against a libdw that crashes on a damaged file. */
 #include "dwarf/lines.h"
 
 #include <dwarf.h>
@@ -51,7 +51,7 @@ static void note_nearest(struct search *s, unsigned line)
 		s->nearest = line;
 }
 
-/* Looks at one row of the table. 1: it belongs to the line that is looked for. */
+/* Checks one row of the table. 1: it belongs to the requested line. */
 static int check_row(struct search *s, Dwarf_Line *row)
 {
 	bool stmt = false, end = false;
@@ -161,7 +161,7 @@ static int by_number(const void *va, const void *vb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* Places to file offsets, each once and in order; what lies in no code is left out. */
+/* Places as file offsets, unique and sorted; addresses outside of code are dropped. */
 static int take_offsets(const struct fsc_elf *e, const struct fsc_vec *places, struct fsc_vec *ret,
 			struct fsc_err *err)
 {

@@ -1,5 +1,5 @@
-/* What the readers of functions (functions.c), types (types.c) and structs (structs.c)
- * ask of each other. Inside fsc_contain() only. */
+/* Shared by the readers of functions (functions.c), types (types.c) and structs (structs.c).
+ * Inside fsc_contain() only. */
 #ifndef FSC_DWARF_SIGNATURES_PRIV_H
 #define FSC_DWARF_SIGNATURES_PRIV_H
 

@@ -1,8 +1,8 @@
-/* Unwinding with libdwfl: it is told which file lies where (spaces.c), reads memory out of the
- * sample's copy of the stack, and finds the callers. All samples of a call are worked on in one
- * child process (contain.c), grouped by process, so that the files of each are opened once. The
- * answer comes back as numbers: for each sample whether it is whole (1) or cut (2), how many
- * addresses there are, and these. */
+/* Unwinding with libdwfl: it gets the mappings (spaces.c), reads memory out of the sample's copy
+ * of the stack, and finds the callers. All samples of a call are worked on in one child process
+ * (contain.c), grouped by process, so that the files of each are opened once. The answer comes back
+ * as numbers: for each sample whether it is whole (1) or cut (2), how many addresses there are, and
+ * these. */
 #include "dwarf/unwind.h"
 
 #include <elfutils/libdwfl.h>
@@ -31,7 +31,7 @@ struct unwinder {
 	Dwfl *dwfl;
 	struct fsc_vec loaded;	/* struct loaded */
 	struct fsc_unwind *job; /* the sample being unwound */
-	bool short_of;		/* memory was asked for that is not in the sample */
+	bool short_of;		/* memory outside of the sample was requested */
 	bool cut;		/* and it is a part of the stack */
 };
 
@@ -89,7 +89,7 @@ static bool copied(const struct fsc_unwind_sample *s, Dwarf_Addr addr)
 	       (last > 63 || !(s->missing >> last & 1));
 }
 
-/* What lies far from the stack is a wrong register, not a stack that goes on. */
+/* An address far from the stack is a wrong register, not a longer stack. */
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 {
 	enum { FAR = 64 << 20 };
@@ -136,7 +136,7 @@ static bool is_loaded(const struct unwinder *u, const struct loaded *l)
 	return false;
 }
 
-/* Tells libdwfl of one mapping. What it cannot take is where unwinding ends. */
+/* Reports one mapping to libdwfl. Unwinding ends in those that it rejects. */
 static void report(struct unwinder *u, struct fsc_spaces *spaces, pid_t pid,
 		   const struct fsc_mapping *m)
 {
@@ -284,8 +284,8 @@ static size_t split(const struct batch *b)
 	}
 }
 
-/* Unwinds a batch. If its child dies, it is tried again as two, until the process is found that is
- * to blame. */
+/* Unwinds a batch. If its child dies, it is retried in two halves, until the process at fault is
+ * isolated. */
 static int run_batch(struct batch b, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec out = FSC_VEC_INIT(uint64_t);
@@ -319,7 +319,7 @@ static int by_pid(const void *va, const void *vb)
 	return (a->u->pid > b->u->pid) - (a->u->pid < b->u->pid);
 }
 
-/* Opens the files of the process here, because the child's copies are lost with it. */
+/* Opens the files here: those that the child opens are lost when it exits. */
 static int open_process_files(struct fsc_spaces *spaces, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_spaces_known(spaces, pid) ? 0 : fsc_spaces_read(spaces, pid, NULL);

@@ -1,6 +1,6 @@
-/* Where a stripped file's symbols went: the separate debug file that the build id names, and the
- * small symbol table that distributions pack into .gnu_debugdata (xz). Both are help, not duty:
- * what is missing or broken here is no error of the program. */
+/* Symbols of a stripped file: the separate debug file that the build id names, and the small
+ * symbol table that distributions pack into .gnu_debugdata (xz). Both are optional: what is missing
+ * or damaged here is not an error. */
 #include "elf/elf_priv.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-/* The largest .gnu_debugdata known unpack to some 10 MB; a bomb to anything. */
+/* The largest .gnu_debugdata known unpack to some 10 MB; a bomb could be any size. */
 #define UNPACKED_MAX	  (256ull << 20)
 #define UNPACK_MEMORY_MAX (256ull << 20)
 
@@ -47,7 +47,7 @@ int fsc_note_next(const char *notes, size_t size, size_t align, size_t *pos, str
 	return 1;
 }
 
-/* The build id among notes; its length, 0 if it is not there. */
+/* Finds the build id in notes; its length, 0 if there is none. */
 static size_t find_build_id(const char *notes, size_t size, size_t align, unsigned char *ret)
 {
 	struct fsc_note note;
@@ -66,7 +66,7 @@ static size_t find_build_id(const char *notes, size_t size, size_t align, unsign
 }
 
 /* By sections, not segments: a debug file keeps the segments but their offsets mean nothing. 0
- * where there is none, with errno ENOMEM where memory is out. */
+ * where there is none, with errno ENOMEM if out of memory. */
 static size_t build_id(const struct fsc_image *im, unsigned char *ret)
 {
 	errno = 0;
@@ -141,7 +141,7 @@ const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e)
 	return e->has_debug ? &e->debug : NULL;
 }
 
-/* Makes room for more output. False where the limit or memory is reached. */
+/* Grows the output buffer. False at the limit, or out of memory. */
 static bool grow_output(lzma_stream *z, char **out, size_t *cap)
 {
 	size_t used = *cap - z->avail_out, bigger = *cap * 2;
@@ -159,7 +159,7 @@ static bool grow_output(lzma_stream *z, char **out, size_t *cap)
 	return true;
 }
 
-/* Unpacks one xz stream; NULL if it is broken or too big, or memory is out (errno ENOMEM). Caller
+/* Unpacks one xz stream; NULL if it is broken or too big, or out of memory (errno ENOMEM). Caller
  * frees. */
 static char *unpack(const char *packed, size_t n, size_t *ret_n)
 {

@@ -30,9 +30,8 @@ struct fsc_usdt {
 
 /* A word that the loader fills with the address of a function. */
 struct fsc_import {
-	uint64_t slot; /* its virtual address */
-	const char *name,
-	    *version; /* of another file's; "" where there is none; owned by the fsc_elf */
+	uint64_t slot;		    /* its virtual address */
+	const char *name, *version; /* of an import; "" if none; owned by the fsc_elf */
 };
 
 /* Opens path. root is the root directory of the process the file belongs to ("/proc/PID/root"), ""
@@ -44,7 +43,7 @@ void fsc_elf_free(struct fsc_elf *e);
 void fsc_elf_freep(struct fsc_elf **e);
 
 /* All functions defined in executable segments, ordered by address; of several names at one address
- * the one a person would use comes first (global before local, fewer leading underscores, shorter,
+ * the preferred one comes first (global before local, fewer leading underscores, shorter,
  * then alphabetical). From .symtab and .dynsym of the file, .gnu_debugdata, and the .symtab of a
  * separate debug file found by build id. Undefined symbols (imports) never appear; nor do
  * duplicates (name, address and version; a name without version counts as one of the same name with
@@ -59,8 +58,7 @@ int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
 bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
 /* The virtual address of a file offset inside an executable PT_LOAD segment. */
 bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret);
-/* How much further up than its addresses say a file was loaded whose executable segment, from a
- * file offset on, lies at start. */
+/* The load bias of a file whose executable segment, from a file offset on, is mapped at start. */
 bool fsc_elf_bias(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *ret);
 
 /* The function that the virtual address lies in, owned by e; *ret is NULL if there is none. A
@@ -70,28 +68,28 @@ int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **r
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there
  * is one; 0: there is none; negative: the tables cannot be read. */
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);
-/* Whether the file names a function or variable for which wanted() is true, in .dynsym or .symtab;
- * defined: the file has it itself, else another file is to have it. False also where the tables
+/* Whether the file names a function or variable for which wanted() is true, in .dynsym or
+ * .symtab; defined: only symbols that the file defines, else only imports. False also if the tables
  * cannot be read. */
 bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined));
-/* What the loader puts into the word at a virtual address, owned by e; NULL where that is no
- * function's address, or the tables cannot be read. */
+/* The import that the loader puts into the word at a virtual address, owned by e; NULL if that
+ * is no function's address, or the tables cannot be read. */
 const struct fsc_import *fsc_elf_import_at(struct fsc_elf *e, uint64_t slot);
 /* Whether the file has a section of that name with bytes in it. */
 bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
 /* The build id that the linker gave the file (NT_GNU_BUILD_ID); its length, 0 where there is none
- * (errno 0) or memory is out (errno ENOMEM). */
+ * (errno 0) or out of memory (errno ENOMEM). */
 #define FSC_BUILD_ID_MAX 64
 size_t fsc_elf_build_id(const struct fsc_elf *e, unsigned char ret[FSC_BUILD_ID_MAX]);
 /* Bytes at a file offset; how many could be read. */
 size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n);
-/* Whether the program needs these shared objects: DT_NEEDED names and DT_RUNPATH/DT_RPATH,
- * NULL-ended arrays owned by e; NULL where memory is out. */
+/* The shared objects that the program needs: DT_NEEDED names and DT_RUNPATH/DT_RPATH, NULL-ended
+ * arrays owned by e; NULL if out of memory. */
 const char *const *fsc_elf_needed(struct fsc_elf *e);
 const char *fsc_elf_runpath(struct fsc_elf *e);
 /* DT_SONAME, NULL where there is none. */
 const char *fsc_elf_soname(struct fsc_elf *e);
-/* Whether the file can be run: a program, or a library that is one, too, as the C library is. */
+/* Whether the file is executable: a program, or a library that can also be run, like libc. */
 bool fsc_elf_is_program(struct fsc_elf *e);
 
 #endif

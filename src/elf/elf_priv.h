@@ -1,5 +1,5 @@
-/* What the files behind elf/elf.h share: struct fsc_elf, a program's image together with all that
- * was read from it so far. */
+/* Shared by the files behind elf/elf.h: struct fsc_elf, a program's image and what was read from
+ * it so far. */
 #ifndef FSC_ELF_ELF_PRIV_H
 #define FSC_ELF_ELF_PRIV_H
 
@@ -32,8 +32,7 @@ struct fsc_note {
 	size_t name_size, desc_size;
 };
 
-/* Takes the note at *pos of a table of notes and moves *pos behind it. 1: there was one; 0: the
- * end; -1: broken. */
+/* Reads the note at *pos and moves *pos past it. 1: there was one; 0: the end; -1: broken. */
 int fsc_note_next(const char *notes, size_t size, size_t align, size_t *pos, struct fsc_note *ret);
 
 /* e keeps blob and frees it at the end; on failure blob is freed at once. */

@@ -49,7 +49,7 @@ static const char *machine_name(unsigned machine)
 	return "unknown";
 }
 
-/* stat first: opening a device may do something, opening a FIFO may wait. */
+/* stat first: opening a device may have side effects, opening a FIFO may block. */
 static int open_regular(const char *path, uint64_t *ret_size, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_closep) int fd = -1;
@@ -152,7 +152,7 @@ static int check_ident(const struct fsc_image *im, size_t got, struct fsc_err *e
 	return 0;
 }
 
-/* More than 65279 sections: the true numbers stand in the first entry. */
+/* More than 65279 sections: the real numbers are in the first entry. */
 static int section_counts(const struct fsc_image *im, uint64_t *ret_n, uint32_t *ret_names,
 			  struct fsc_err *err)
 {

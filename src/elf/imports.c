@@ -1,5 +1,5 @@
-/* The words of a file that the loader fills with the addresses of functions: .got entries by which
- * calls leave the file, or come back into it by a name that others may take over. */
+/* The words of a file that the loader fills with addresses of functions: .got entries for calls
+ * out of the file, or to its own symbols that others may interpose. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum { SLOT_OF_CALL = R_AARCH64_JUMP_SLOT, SLOT_OF_ADDRESS = R_AARCH64_GLOB_DAT 
 
 #define VERSION_NUMBER 0x7fff /* the bit above hides a symbol */
 
-/* What is read of the dynamic symbols. The strings end in a zero byte and belong to the fsc_elf. */
+/* The dynamic symbols. The strings are zero-terminated and owned by the fsc_elf. */
 struct dynamic {
 	char *syms, *strings, *versym, *verneed;
 	size_t n_syms, strings_size, n_versym, verneed_size;
@@ -67,7 +67,7 @@ static const char *string_at(const struct dynamic *d, uint64_t at)
 	return at < d->strings_size ? d->strings + at : "";
 }
 
-/* The version that is asked for with that number. Both chains only move forward, so they end. */
+/* The required version with that index. Both chains only move forward, so they end. */
 static const char *version_needed(const struct dynamic *d, uint16_t number)
 {
 	Elf64_Verneed need;

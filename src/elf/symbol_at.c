@@ -1,9 +1,9 @@
-/* From an address in an ELF file to the function around it. Nothing is guessed: behind a function's
- * end there is no function, even if the next symbol is far away. */
+/* From an address in an ELF file to the function around it. Nothing is guessed: after a
+ * function's end there is no function, even if the next symbol is far away. */
 #include "elf/elf_priv.h"
 
-/* How many symbols before the address may end before it, for one to be found that reaches further:
- * assembler code has labels with sizes inside functions. */
+/* How many preceding symbols are searched for one that extends to the address: assembler code
+ * has sized labels inside functions. */
 #define LOOK_BACK 32
 
 static bool same_section(const struct fsc_elf *e, uint64_t a, uint64_t b)

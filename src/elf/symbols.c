@@ -1,6 +1,6 @@
-/* The functions of an ELF file: read from every symbol table it has or points to, given their
- * versions, cleaned of imports and duplicates, and put into an order in which the name a person
- * would use comes first. Names are not demangled here. */
+/* The functions of an ELF file: read from every symbol table it has or points to, with versions,
+ * without imports and duplicates, sorted so that the preferred name comes first. Names are not
+ * demangled here. */
 #include "elf/elf.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define VERSION_HIDDEN 0x8000
 #define VERSIONS_MAX   0x8000
 
-/* One symbol table on its way in. The strings belong to the fsc_elf. */
+/* One symbol table while it is read. The strings are owned by the fsc_elf. */
 struct table {
 	Elf64_Sym *syms;
 	size_t n;
@@ -238,7 +238,7 @@ static size_t underscores(const char *s)
 	return strspn(s, "_");
 }
 
-/* Of names at one address, the one a person would use first. */
+/* Of names at one address, the preferred one first. */
 static int by_taste(const void *va, const void *vb)
 {
 	const struct fsc_sym *a = va, *b = vb;
@@ -261,8 +261,8 @@ static int by_taste(const void *va, const void *vb)
 	return c ? c : compare_text(a->version, b->version);
 }
 
-/* A name without version says no more than the same name with one: .symtab and .dynsym list the
- * same function both ways. */
+/* A name without version is redundant next to the same name with one: .symtab and .dynsym list
+ * the same function both ways. */
 static bool is_duplicate(const struct fsc_sym *first, const struct fsc_sym *next)
 {
 	return first->addr == next->addr && !strcmp(first->name, next->name) &&

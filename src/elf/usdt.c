@@ -20,7 +20,7 @@ static int broken(const struct fsc_elf *e, const char *why, struct fsc_err *err)
 	return fsc_err_set(err, EBADMSG, "'%s' has a broken USDT note: %s", e->main.path, why);
 }
 
-/* The string at *pos of n bytes; *pos moves behind it. NULL if it does not end. */
+/* The string at *pos of n bytes; moves *pos past it. NULL if unterminated. */
 static const char *take_string(const char *s, size_t n, size_t *pos)
 {
 	const char *start = s + *pos;

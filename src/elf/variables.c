@@ -1,12 +1,12 @@
-/* The variables of an ELF file by name, and what it names at all. */
+/* The variables of an ELF file by name, and all names it mentions. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "elf/elf_priv.h"
 
-/* Goes through the table of one type, if the file has it, until fn returns other than 0, whose
- * value is returned. The copies end in a zero byte, so that every name ends. */
+/* Walks the table of one type, if the file has it, until fn returns non-zero, which is returned.
+ * The copies end in a zero byte, so every name is terminated. */
 static int each_in(const struct fsc_image *im, uint32_t type,
 		   int (*fn)(const Elf64_Sym *s, const char *name, void *arg), void *arg,
 		   struct fsc_err *err)

@@ -60,7 +60,7 @@ static bool take_hex(char **pos, uint64_t *ret)
 	return true;
 }
 
-/* Takes "[module]" off the end of a line; NULL if there is none. */
+/* Cuts "[module]" off the end of a line; NULL if there is none. */
 static char *take_module(char *name)
 {
 	char *module = name + strcspn(name, "\t ");
@@ -175,7 +175,7 @@ const struct fsc_ksym *fsc_ksyms_find(const struct fsc_ksyms *k, uint64_t addr)
 		else
 			hi = mid;
 	}
-	/* kallsyms tells no sizes: nothing is as far as this from the start of its function. */
+	/* kallsyms has no sizes: no function is longer than this. */
 	if (!lo || !k->syms[lo - 1].addr || addr - k->syms[lo - 1].addr >= FUNCTION_MAX)
 		return NULL;
 	for (lo--; lo && k->syms[lo - 1].addr == k->syms[lo].addr;)

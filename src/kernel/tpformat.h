@@ -31,7 +31,7 @@ int fsc_tracepoint_field(int tracefs, const char *category, const char *name, co
  * initialised; the caller releases it. */
 int fsc_tracepoint_fields(int tracefs, const char *category, const char *name, struct fsc_vec *ret,
 			  struct fsc_err *err);
-/* The same from the text of a format file; lines that are no field are passed over. */
+/* The same from the text of a format file; lines that are no field are skipped. */
 int fsc_tracepoint_fields_parse(const char *text, struct fsc_vec *ret, struct fsc_err *err);
 
 #endif

@@ -41,7 +41,7 @@ static bool is_out_of_descriptors(int rc)
 	return rc == -EMFILE || rc == -ENFILE;
 }
 
-/* A mount that is in nobody's tree: it lives as long as its descriptor. -errno on failure. */
+/* A detached mount, which lasts as long as its descriptor. -errno on failure. */
 static int open_private(const char *type)
 {
 	FSC_AUTO(fsc_closep) int fs = fsopen(type, FSOPEN_CLOEXEC);
@@ -111,7 +111,7 @@ static int by_name(const void *va, const void *vb)
 	return c ? c : strcmp(a->name, b->name);
 }
 
-/* available_events already leaves out what can only be looked at; synthetic events are made by
+/* available_events has no events that can only be read; synthetic events are made by
  * their users and have no hook of their own. */
 int fsc_tracepoints_list(int tracefs, struct fsc_vec *ret, struct fsc_err *err)
 {
@@ -177,8 +177,8 @@ int fsc_tracepoint_id(int tracefs, const char *category, const char *name, struc
 	return (int)id;
 }
 
-/* Puts one name per line into the set; after: the byte behind which the name stands, '\0' if it
- * comes first. */
+/* Adds one name per line to the set; after: the byte that precedes the name, '\0' if the line
+ * starts with it. */
 static int collect_names(char *text, char after, struct fsc_map *ret, struct fsc_err *err)
 {
 	char *line, *rest = text;

@@ -22,7 +22,7 @@ struct fsc_tracepoint {
  * frees. Synthetic categories of tracefs (ftrace) that cannot be attached to are left out. */
 int fsc_tracepoints_list(int tracefs, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_tracepoints_release(struct fsc_vec *tps);
-/* The event's number for perf_event_open, -errno if it has none. */
+/* The event's id for perf_event_open, -errno if it has none. */
 int fsc_tracepoint_id(int tracefs, const char *category, const char *name, struct fsc_err *err);
 
 /* Puts every name of available_filter_functions into the set as a key "name" (value 1); -ENOENT

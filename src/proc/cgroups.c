@@ -91,7 +91,7 @@ const char *fsc_cgroups_path(struct fsc_cgroups *c, uint64_t id)
 		nftw(c->mount, visit_directory, 16, FTW_PHYS | FTW_MOUNT);
 		walking = NULL;
 		slot = fsc_map_get(&c->ids, &id, sizeof(id));
-		if (!slot) { /* gone: do not walk again for it */
+		if (!slot) { /* removed: do not walk again for it */
 			slot = fsc_map_put(&c->ids, &id, sizeof(id), NULL);
 			if (slot)
 				*slot = UINT64_MAX;

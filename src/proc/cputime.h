@@ -1,4 +1,4 @@
-/* CPU time of processes, or of the whole machine, over a stretch of time. */
+/* CPU time of processes and of the whole machine. */
 #ifndef FSC_PROC_CPUTIME_H
 #define FSC_PROC_CPUTIME_H
 

@@ -55,9 +55,9 @@ void fsc_files_release(struct fsc_files *f)
 	f->vdso = -1;
 }
 
-/* Whether path is what the process had mapped. While it runs, its own link has been looked at by
- * fsc_process_locate(). Afterwards only inodes can be compared: btrfs and overlayfs show another
- * device in maps than in stat. */
+/* Whether path is the file that the process had mapped. While it runs, fsc_process_locate() has
+ * checked its link. Afterwards only inodes can be compared: btrfs and overlayfs show another device
+ * in maps than in stat. */
 static bool is_still(const char *path, pid_t pid, const struct fsc_mapping *m)
 {
 	struct stat st;
@@ -68,7 +68,7 @@ static bool is_still(const char *path, pid_t pid, const struct fsc_mapping *m)
 	return !stat(link, &st) || (!stat(path, &st) && st.st_ino == m->ino);
 }
 
-/* Opens what the mapping shows; *ret stays NULL if that cannot be done. */
+/* Opens the file of a mapping; *ret stays NULL on failure. */
 static int open_mapped(pid_t pid, const struct fsc_mapping *m, struct fsc_elf **ret,
 		       struct fsc_err *err)
 {
@@ -92,7 +92,7 @@ static int open_mapped(pid_t pid, const struct fsc_mapping *m, struct fsc_elf **
 	return rc == -ENOMEM ? rc : 0;
 }
 
-/* A copy of our own vdso, which is that of every process, as a file. -1 if there is none. */
+/* A copy of our own vdso, which all processes share, as a memfd; -1: none. */
 static int copy_vdso(void)
 {
 	const char *image = (const char *)getauxval(AT_SYSINFO_EHDR);

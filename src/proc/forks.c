@@ -1,5 +1,4 @@
-/* Whether a program may ever have children or become another one: told by the functions that it and
- * its libraries name. */
+/* Whether a program may fork or exec, by the functions that it and its libraries name. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +6,7 @@
 #include "elf/elf.h"
 #include "proc/libs_priv.h"
 
-/* What makes a process, turns into another program, or loads code that may. Sorted. */
+/* Functions that fork, exec, or load code that may. Sorted. */
 static const char *const makers[] = {
     "_Fork",   "__clone",     "__clone2",     "__fork", "__libc_fork", "__vfork",      "clone",
     "clone3",  "daemon",      "dlmopen",      "dlopen", "execl",       "execle",       "execlp",
@@ -34,7 +33,7 @@ static bool file_makes(const char *path, const char *root)
 	return fsc_elf_open(path, root, &e, NULL) || fsc_elf_mentions(e, makes);
 }
 
-/* Whether everything that the file needs is among the files. */
+/* Whether all libraries that the file needs are among the files. */
 static bool is_complete(const struct fsc_vec *files, const struct fsc_libs_file *f)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -53,7 +52,7 @@ bool fsc_libs_may_fork(const char *program)
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	bool alone;
 
-	/* Most do: then there is no need to look for their libraries. */
+	/* Most programs do: their libraries need not be searched then. */
 	if (getenv("LD_PRELOAD") || getenv("LD_AUDIT") || file_makes(program, ""))
 		return true;
 	/* A program that needs nothing has the C library inside, or is the loader of another one.

@@ -1,6 +1,6 @@
-/* What a person types for a library or program ("c", "libssl", "./server", "") and which files are
- * meant by it. The order of places is decided here; the places themselves are in process.c (a
- * running process's files) and libdirs.c (directories and the loader's cache). */
+/* From a library or program as the user types it ("c", "libssl", "./server", "") to its files.
+ * The search order is decided here; the places are in process.c (a running process's files) and
+ * libdirs.c (directories and the loader's cache). */
 #include "proc/libs.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ static bool is_among(const char *const *names, const char *name)
 	return false;
 }
 
-/* Near misses are offered in the form the person chose: with or without "lib". */
+/* Near misses are suggested in the form that the user typed: with or without "lib". */
 static void offer_near_miss(struct fsc_search *s, const char *base)
 {
 	char stem[128];
@@ -140,7 +140,7 @@ char *fsc_libs_which(const char *command)
 	return NULL;
 }
 
-/* A file of the process that is mapped under that very path, even if the path now holds another. */
+/* A file that the process has mapped under this path, even if the path now has another. */
 static int find_mapped_path(const char *what, pid_t pid, const char *root, struct fsc_vec *ret,
 			    struct fsc_err *err)
 {
@@ -226,7 +226,6 @@ const char *fsc_libs_base(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether the mapping is of a file that is looked for. */
 static bool match_mapping(struct fsc_search *s, const struct fsc_mapping *m)
 {
 	FSC_AUTO(fsc_freep) char *path = strndup(m->path, fsc_mapping_length(m));
@@ -276,7 +275,7 @@ static int search_loader(struct fsc_search *s, struct fsc_elf *program, const ch
 	return rc;
 }
 
-/* What the command itself names as needed counts before what merely has a fitting name. */
+/* Libraries that the command needs come before others with a matching name. */
 static int search_command(struct fsc_search *s, const char *command, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *program = NULL;
@@ -289,7 +288,7 @@ static int search_command(struct fsc_search *s, const char *command, struct fsc_
 	if (!path && errno == ENOMEM)
 		return fsc_err_nomem(err);
 	if (!path)
-		return 0; /* whoever runs it will say so */
+		return 0; /* running it will fail with a message */
 	if (fsc_libname_match(fsc_libs_base(path), s->what) ||
 	    !strcmp(fsc_libs_base(found), s->what))
 		return fsc_search_add(s, path, err);
@@ -297,7 +296,7 @@ static int search_command(struct fsc_search *s, const char *command, struct fsc_
 	if (rc == -ENOMEM)
 		return fsc_err_nomem(err);
 	if (rc)
-		return 0; /* a script: its interpreter is looked for as any other program */
+		return 0; /* a script: its interpreter is found like any other program */
 	origin = strdup(path);
 	s->only = fsc_elf_needed(program);
 	if (!origin || !s->only)

@@ -1,4 +1,4 @@
-/* From what a person types for a library or program to the files meant by it. */
+/* From a library or program as the user types it to its files. */
 #ifndef FSC_PROC_LIBS_H
 #define FSC_PROC_LIBS_H
 
@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-/* Whose view of the file system counts. */
+/* Whose view of the file system is used. */
 struct fsc_libs_scope {
 	pid_t pid;	     /* a running process, 0 for none */
 	const char *command; /* path of a program about to be run, NULL for none */
@@ -16,7 +16,7 @@ struct fsc_libs_scope {
 
 struct fsc_libs_file {
 	char *path; /* openable from here (under /proc/PID/root for another process's view) */
-	char *name; /* as the process sees it: what is shown to people */
+	char *name; /* as the process sees it; used in output */
 	char *root; /* "" or "/proc/PID/root" */
 };
 
@@ -37,17 +37,17 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 		  struct fsc_err *err);
 /* All files mapped executable by a process, the program first. */
 int fsc_libs_mapped(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
-/* The program and all libraries that it will load when it starts, as far as they can be found. */
+/* The program and the libraries that it loads at start, as far as they are found. */
 int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *err);
-/* Whether the program may fork or become another one, as far as the functions that it and its
- * libraries name can tell; true where they cannot: a script, a static program, a library that is
- * not found or code that is loaded later. Not foreseen: system calls without the C library. */
+/* Whether the program may fork or exec, judging by the functions that it and its libraries name;
+ * true if unknown: a script, a static program, a missing library, or code that is loaded later.
+ * Direct system calls are not detected. */
 bool fsc_libs_may_fork(const char *program);
 void fsc_libs_release(struct fsc_vec *files);
 /* A path's last part; points into it. */
 const char *fsc_libs_base(const char *path);
 /* The full path of a command as execvp would find it. Caller frees. NULL if there is none (errno
- * ENOENT) or memory is out (ENOMEM). */
+ * ENOENT) or out of memory (ENOMEM). */
 char *fsc_libs_which(const char *command);
 
 /* Calls fn for each entry of an ld.so.cache image that fits this machine until it returns non-zero,

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "base/slurp.h"
 
-/* The number at *pos in base, which must be followed by sep; *pos moves behind it. */
+/* The number at *pos in base, which must be followed by sep; moves *pos past both. */
 static bool take_number(char **pos, int base, char sep, uint64_t *ret)
 {
 	char *end;
@@ -109,8 +109,8 @@ static bool has_ptrace(void)
 	       caps[CAP_SYS_PTRACE / 32].effective >> CAP_SYS_PTRACE % 32 & 1;
 }
 
-/* Who may look: the user it belongs to if he has all its capabilities, and CAP_SYS_PTRACE; unless a
- * security module or a user namespace above ours objects. */
+/* Who may read it: its user with all its capabilities, and CAP_SYS_PTRACE; unless a security
+ * module or a parent user namespace objects. */
 static int maps_denied(pid_t pid, int code, struct fsc_err *err)
 {
 	bool ptrace = has_ptrace();
@@ -164,7 +164,7 @@ int fsc_maps_copy(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_
 	return 0;
 }
 
-/* The first mapping that ends behind addr. */
+/* The first mapping that ends above addr. */
 static size_t first_behind(const struct fsc_vec *maps, uint64_t addr)
 {
 	size_t lo = 0, hi = maps->n;
@@ -188,7 +188,7 @@ const struct fsc_mapping *fsc_maps_find(const struct fsc_vec *maps, uint64_t add
 	return m && m->start <= addr ? m : NULL;
 }
 
-/* A mapping that reaches over both ends of the hole [start, end) becomes two. */
+/* A mapping that extends beyond both ends of [start, end) is split. */
 static bool split(struct fsc_vec *maps, size_t i, uint64_t end)
 {
 	struct fsc_mapping rest = *FSC_AT(struct fsc_mapping, maps, i), *m;

@@ -1,4 +1,4 @@
-/* A process's memory map: which file lies where. */
+/* A process's memory map. */
 #ifndef FSC_PROC_MAPS_H
 #define FSC_PROC_MAPS_H
 
@@ -22,14 +22,14 @@ struct fsc_mapping {
  * Caller releases with fsc_maps_release. */
 int fsc_maps_read(pid_t pid, bool exec_only, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_maps_release(struct fsc_vec *maps);
-/* The same from text, which is changed; lines that are no mappings are passed over. */
+/* The same from text, which is modified; skips lines that are not mappings. */
 int fsc_maps_parse(char *text, bool exec_only, struct fsc_vec *ret, struct fsc_err *err);
 
 /* Appends a copy of m. */
 int fsc_maps_copy(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err);
-/* For mappings that are ordered and do not overlap. The one around addr, NULL if there is none. */
+/* The mapping around addr, NULL if none; maps must be sorted and not overlap. */
 const struct fsc_mapping *fsc_maps_find(const struct fsc_vec *maps, uint64_t addr);
-/* Puts a copy of m, which must not be empty, to its place; what lay there is cut or taken out. */
+/* Inserts a copy of m, which must not be empty; trims or removes what it overlaps. */
 int fsc_maps_insert(struct fsc_vec *maps, const struct fsc_mapping *m, struct fsc_err *err);
 
 #endif

@@ -72,7 +72,7 @@ static char *join_path(const char *root, const char *name)
 	return NULL;
 }
 
-/* join_path(), if that is the file st. */
+/* join_path() if the path leads to the file st. */
 static char *join_path_if(const char *root, const char *name, const struct stat *st)
 {
 	FSC_AUTO(fsc_freep) char *path = join_path(root, name);
@@ -131,7 +131,7 @@ static char *known_path(const char *root, const struct fsc_mapping *m, const str
 	return NULL;
 }
 
-/* The kernel's own way to the file behind a mapping. */
+/* The kernel's link to the file behind a mapping. */
 static void mapping_link(pid_t pid, const struct fsc_mapping *m, char *buf, size_t size)
 {
 	if (m->end)
@@ -166,14 +166,14 @@ int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 	if (!path && mapped && !faccessat(AT_FDCWD, link, R_OK, AT_EACCESS))
 		path = strdup(link);
 	else if (!path && !mapped && !m->path[fsc_mapping_length(m)])
-		path = fsc_root_path(root, m->path); /* cannot be verified; better than nothing */
+		path = fsc_root_path(root, m->path); /* unverified, but better than nothing */
 	if (!path)
 		return errno == ENOMEM ? fsc_err_nomem(err) : 0;
 	rc = fsc_libs_push(ret, path, m->path, root, err);
 	return rc ? rc : 1;
 }
 
-/* Whether the file of this mapping comes for the first time. */
+/* Whether the file of this mapping is seen for the first time. */
 static int is_new(struct fsc_map *seen, const struct fsc_mapping *m, bool *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf key = {0};
@@ -185,7 +185,7 @@ static int is_new(struct fsc_map *seen, const struct fsc_mapping *m, bool *ret, 
 	return 0;
 }
 
-/* Adds the program itself at the end, for one that moved its code to other memory (huge pages). */
+/* Appends the program itself, for one that remapped its code (to huge pages). */
 static int add_program(const char *exe, struct fsc_vec *files, struct fsc_err *err)
 {
 	struct fsc_mapping *m = fsc_vec_push(files);

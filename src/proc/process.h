@@ -1,18 +1,18 @@
-/* The files of a running process, by paths that open exactly them from here. */
+/* The files of a running process, by paths that open exactly these files here. */
 #ifndef FSC_PROC_PROCESS_H
 #define FSC_PROC_PROCESS_H
 
 #include "base/vec.h"
 #include "proc/maps.h"
 
-/* Where a file called name inside root can be opened from here, links inside followed inside. NULL
- * with errno if it is not there. Caller frees. */
+/* The path of file name inside root, with links resolved inside root. NULL with errno if it is
+ * not there. Caller frees. */
 char *fsc_root_path(const char *root, const char *name);
 
 /* "" if the process sees the same files under the same names as we do, "/proc/PID/root" otherwise.
  * */
 void fsc_process_root(pid_t pid, char root[32]);
-/* The different files a process has mapped executable, the program first: struct fsc_mapping.
+/* The distinct files a process has mapped executable, the program first: struct fsc_mapping.
  * Caller releases with fsc_maps_release. */
 int fsc_process_files(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
 /* Appends the file behind a mapping. 1: done; 0: it cannot be reached; negative: failed. */

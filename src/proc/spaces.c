@@ -1,6 +1,6 @@
-/* struct fsc_spaces. A process has one space per program it ran; a forked child shares its parent's
- * space until one of them maps something. Mappings of a space are ordered and do not overlap: a new
- * one takes the place of what lay there. */
+/* struct fsc_spaces. A process has one space per program it ran; a forked child shares its
+ * parent's until one of them maps something. The mappings of a space are sorted and do not overlap:
+ * a new one replaces what it overlaps. */
 #include "proc/spaces.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "proc/files.h"
 
 #define PROCESSES_MAX 65536
-/* Programs one process ran of which the addresses can still be looked up. */
+/* Programs of one process whose addresses can still be looked up. */
 #define PROGRAMS_MAX 8
 
 struct space {
@@ -24,7 +24,7 @@ struct space {
 struct process {
 	pid_t pid;
 	bool dead;
-	uint64_t used; /* when something was last told of it */
+	uint64_t used; /* time of its last event */
 	size_t n;
 	struct space *programs[PROGRAMS_MAX]; /* the newest last */
 };
@@ -76,7 +76,7 @@ static void process_release(struct process *p)
 	p->n = 0;
 }
 
-/* Takes over sp. The oldest program is forgotten when there are too many. */
+/* Takes ownership of sp. Drops the oldest program if there are too many. */
 static void add_program(struct process *p, struct space *sp)
 {
 	if (p->n == PROGRAMS_MAX) {
@@ -134,8 +134,8 @@ static int by_use(const void *va, const void *vb)
 	return (a->used > b->used) - (a->used < b->used);
 }
 
-/* Forgets an eighth of the processes: of the dead those longest unused, then of the others. Not
- * one at a time, because the index is then made anew. */
+/* Drops an eighth of the processes: the exited ones longest unused, then others. Not one at a
+ * time, because the index must be rebuilt. */
 static int forget_some(struct fsc_spaces *s, struct fsc_err *err)
 {
 	struct process *p = s->processes.data;
@@ -162,7 +162,7 @@ static int forget_some(struct fsc_spaces *s, struct fsc_err *err)
 	return 0;
 }
 
-/* The process, made if it is new. NULL where memory is out. */
+/* The process, added if it is new. NULL: out of memory. */
 static struct process *get_process(struct fsc_spaces *s, pid_t pid, struct fsc_err *err)
 {
 	struct process *p = find_process(s, pid);
@@ -185,7 +185,7 @@ static struct process *get_process(struct fsc_spaces *s, pid_t pid, struct fsc_e
 	return p;
 }
 
-/* The newest program's space, for this process alone. NULL where memory is out. */
+/* The newest program's space, unshared. NULL: out of memory. */
 static struct space *own_space(struct process *p)
 {
 	struct space *sp = p->n ? p->programs[p->n - 1] : NULL, *own;
@@ -210,7 +210,7 @@ static bool is_same(const struct fsc_mapping *a, const struct fsc_mapping *b)
 	       a->dev == b->dev && a->ino == b->ino && !strcmp(a->path, b->path);
 }
 
-/* What is known already, as nearly everything is when maps are read again, changes nothing. */
+/* Most mappings are known when maps are read again; those need no change. */
 static int add_mapping(struct process *p, const struct fsc_mapping *m, struct fsc_err *err)
 {
 	struct space *sp = p->n ? p->programs[p->n - 1] : NULL;
@@ -268,7 +268,7 @@ int fsc_spaces_fork(struct fsc_spaces *s, pid_t parent, pid_t child, struct fsc_
 	to = get_process(s, child, err);
 	if (!to)
 		return -ENOMEM;
-	from = find_process(s, parent); /* not before: making the child may forget it */
+	from = find_process(s, parent); /* after the child was added, which may drop the parent */
 	if (!from || !from->n)
 		return 0;
 	from->programs[from->n - 1]->users++;

@@ -1,7 +1,6 @@
-/* The address spaces of processes, running or gone: which file lay where. Filled from
- * /proc/PID/maps and from the records that perf sends of mmap, fork, exec and exit; asked for the
- * file behind an address, which is opened once and stays open, so that a process's code can still
- * be read when the process has ended. */
+/* The address spaces of processes, running or exited: which file was mapped where. Filled from
+ * /proc/PID/maps and perf's mmap, fork, exec and exit records. Files are opened once and stay open,
+ * so that code can still be read after the process has exited. */
 #ifndef FSC_PROC_SPACES_H
 #define FSC_PROC_SPACES_H
 
@@ -15,42 +14,42 @@
 
 struct fsc_spaces;
 
-/* The caller owns *ret. At most max processes are remembered (0: 65536); beyond that those that
- * ended longest ago are forgotten. */
+/* The caller owns *ret. At most max processes are kept (0: 65536); beyond that those that exited
+ * longest ago are dropped. */
 int fsc_spaces_new(size_t max, struct fsc_spaces **ret, struct fsc_err *err);
 void fsc_spaces_free(struct fsc_spaces *s);
 void fsc_spaces_freep(struct fsc_spaces **s);
 
-/* Takes in what a running process has mapped executable now. What was known before and does not
- * overlap stays: it may have been unmapped since, and addresses from then are still asked for.
- * -ESRCH for a process that does not run; -EACCES for one we may not look at. */
+/* Adds the executable mappings of a running process. Known mappings that do not overlap stay:
+ * they may have been unmapped, but samples from then still refer to them. -ESRCH for a process that
+ * does not run; -EACCES without permission. */
 int fsc_spaces_read(struct fsc_spaces *s, pid_t pid, struct fsc_err *err);
-/* One executable mapping, as perf's MMAP2 record tells it. Mappings without a name get "[anon]",
- * those of the kernel keep theirs ("[vdso]", "[uprobes]"). */
+/* One executable mapping from perf's MMAP2 record. Mappings without a name get "[anon]", those
+ * of the kernel keep theirs ("[vdso]", "[uprobes]"). */
 int fsc_spaces_mmap(struct fsc_spaces *s, pid_t pid, uint64_t start, uint64_t len, uint64_t offset,
 		    dev_t dev, ino_t ino, const char *path, struct fsc_err *err);
-/* The child begins with its parent's mappings. A fork of threads (parent == child) does nothing. */
+/* The child starts with its parent's mappings. A new thread (parent == child) does nothing. */
 int fsc_spaces_fork(struct fsc_spaces *s, pid_t parent, pid_t child, struct fsc_err *err);
-/* A new program: nothing is mapped. The mappings of the one before are still found, after the new
- * ones. */
+/* A new program starts without mappings. Those of the previous program are still found, after
+ * the new ones. */
 int fsc_spaces_exec(struct fsc_spaces *s, pid_t pid, struct fsc_err *err);
-/* The process is gone; what it had mapped is kept while there is room. */
+/* The process has exited; its mappings are kept while there is room. */
 void fsc_spaces_exit(struct fsc_spaces *s, pid_t pid);
 
-/* Whether anything is known of the process. */
+/* Whether the process is known. */
 bool fsc_spaces_known(const struct fsc_spaces *s, pid_t pid);
-/* The mapping around addr, of the newest program that has one there; NULL if there is none. Valid
- * until the next change. */
-const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid, uint64_t addr);
-/* The mappings of the program that runs now, or ran last: ordered, without overlaps. Valid until
+/* The mapping around addr, of the newest program that has one there; NULL if none. Valid until
  * the next change. */
+const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid, uint64_t addr);
+/* The mappings of the current or last program: sorted, without overlaps. Valid
+ * until the next change. */
 const struct fsc_mapping *fsc_spaces_all(const struct fsc_spaces *s, pid_t pid, size_t *ret_n);
 
 /* A file that is or was mapped. */
 struct fsc_space_file {
 	char *name;	     /* as the process sees it */
 	struct fsc_elf *elf; /* NULL where it cannot be opened, or is not ELF */
-	uint32_t number;     /* counts from 0, the same as long as the fsc_spaces lives */
+	uint32_t number;     /* index from 0, constant while the fsc_spaces exists */
 };
 
 /* The file behind a mapping of pid, owned by s; NULL for memory without a file (the vdso has one)

@@ -127,13 +127,13 @@ static void from_words(const struct words *w, const uint64_t *table, struct fsc_
 			.text_state = (uint32_t)text[1],
 			.text_length = (uint32_t)text[2],
 			.text_ascii = (uint32_t)text[3],
-			/* behind two more words: the UTF-8 form and its length */
+			/* after two more words: the UTF-8 form and its length */
 			.text_compact = (uint32_t)text[3] + 16},
 	    .thread_interpreter = (uint32_t)thread[3],
 	};
 }
 
-/* Parts begin with the size of their structure; what we use of them lies within. */
+/* Parts start with the size of their structure; the offsets used must be below it. */
 static bool is_plausible(const struct words *w, const uint64_t *table)
 {
 	static const uint8_t thread[] = {2, 3, 4, 6}, frame[] = {1, 2, 3, 5},
@@ -161,7 +161,7 @@ static const char *refusal(pid_t pid, const struct words *w, uint64_t runtime, u
 	if (memcmp(&table[WORD_COOKIE], COOKIE, sizeof(*table)) ||
 	    table[WORD_VERSION] >> 16 != (3u << 8 | w->minor) || !is_plausible(w, table))
 		return "has no known table of offsets";
-	/* Its objects, and the code that its threads run, have other forms. */
+	/* Its objects and bytecode are laid out differently. */
 	return table[WORD_FREE_THREADED] ? "is free-threaded, which is not supported" : NULL;
 }
 

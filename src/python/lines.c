@@ -1,6 +1,6 @@
 /* From an instruction of a Python function to its line: the tables that code objects carry
  * (co_linetable). 3.10 has pairs of bytes; since 3.11 there are entries of several forms, of which
- * columns are passed over. */
+ * columns are skipped. */
 #include "python/python_priv.h"
 
 #define UNIT_SIZE 2 /* an instruction, or one of the words behind it */

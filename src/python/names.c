@@ -91,8 +91,8 @@ void fsc_pythons_forget(struct fsc_pythons *p, pid_t pid)
 	*slot = 0;
 }
 
-/* What is known of a process, which is looked at when it is first asked for; NULL if it is no
- * Python or cannot be looked at (*rc is then as fsc_python_find returns it). */
+/* A process, examined at the first request; NULL if it is not Python or cannot be read (*rc
+ * is then as fsc_python_find returns it). */
 static struct process *get_process(struct fsc_pythons *p, pid_t pid, int *rc, struct fsc_err *err)
 {
 	uint64_t *slot = fsc_map_put(&p->processes, &pid, sizeof(pid), NULL);
@@ -122,7 +122,7 @@ int fsc_pythons_find(struct fsc_pythons *p, pid_t pid, struct fsc_python *ret, s
 	return rc;
 }
 
-/* The same text, kept until the end. NULL where memory is out. */
+/* An interned copy of the text. NULL: out of memory. */
 static const char *keep_text(struct fsc_pythons *p, const struct fsc_buf *text)
 {
 	const char *s = fsc_buf_str(text);

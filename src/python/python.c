@@ -16,7 +16,7 @@
 #include "proc/task.h"
 #include "python/python_priv.h"
 
-/* How many threads are looked at to see whether numbers mean what they should. */
+/* Threads examined to verify offsets. */
 #define THREADS_LOOKED_AT 64
 
 /* The file that has the interpreter. */
@@ -77,7 +77,7 @@ static unsigned minor_of_name(const char *name)
 	return at ? (unsigned)strtoul(at + strlen("python3."), NULL, 10) : 0;
 }
 
-/* Before 3.11 only names tell: of the interpreter's file, then of the modules it has loaded. */
+/* Before 3.11 only file names have the version: the interpreter's, then those of loaded modules. */
 static unsigned minor_of_files(const struct fsc_vec *files, size_t interpreter)
 {
 	unsigned minor =
@@ -110,8 +110,8 @@ static int find_interpreter(pid_t pid, struct interpreter *ret, unsigned *ret_mi
 	return rc;
 }
 
-/* 3.10 knows a thread by its pthread_t only: where the C library keeps it, and with it the thread's
- * number. Which library it is shows in the first thread, whose number is the process's. */
+/* 3.10 identifies a thread only by its pthread_t: find where the C library keeps the thread id
+ * in it. The C library is recognised by the first thread, whose id is the pid. */
 static int find_pthread_tid(pid_t pid, struct fsc_python *py, uint64_t thread, struct fsc_err *err)
 {
 #ifdef __aarch64__

@@ -29,7 +29,7 @@ int fsc_pythons_find(struct fsc_pythons *p, pid_t pid, struct fsc_python *ret, s
 /* Names a frame that the walk found in the process. 1: *function (with the classes around it, but
  * in 3.10), *file and *line are filled (line 0: not known); the texts are UTF-8, at most 256 and
  * 1024 bytes, and stay until p is freed. 0: unknown, since the process has ended, may not be read,
- * or has no such code any more. Negative: memory is out. A function is read once: the process must
+ * or has no such code any more. Negative: out of memory. A function is read once: the process must
  * still run then, and not later. */
 int fsc_pythons_frame(struct fsc_pythons *p, pid_t pid, uint64_t code, uint64_t instr,
 		      const char **function, const char **file, unsigned *line,

@@ -1,4 +1,4 @@
-/* What the files behind python/python.h share: the layout of Python's structures in one process. */
+/* Shared by the files behind python/python.h: the layout of Python's structures in one process. */
 #ifndef FSC_PYTHON_PYTHON_PRIV_H
 #define FSC_PYTHON_PYTHON_PRIV_H
 

@@ -96,7 +96,7 @@ int fsc_answer_memory(const char *name, uint64_t offset, struct fsc_answer *ret,
 	return ret->frames->name ? 0 : fsc_err_nomem(err);
 }
 
-/* The name as people write it; NULL where memory is out. */
+/* The name as people write it; NULL if out of memory. */
 static char *plain_name(const char *name)
 {
 	char *d = fsc_demangle(name, true);

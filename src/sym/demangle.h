@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* The demangled name, with or without its parameter list; NULL if name is not mangled (errno 0), or
- * if memory is out (errno ENOMEM). Caller frees. Rust hashes (::h0123456789abcdef) are left out. */
+/* The demangled name, with or without its parameter list; NULL if name is not mangled (errno 0),
+ * or out of memory (errno ENOMEM). Caller frees. Rust hashes (::h0123456789abcdef) are left out. */
 char *fsc_demangle(const char *name, bool params);
 /* Whether name looks mangled at all: cheap. */
 bool fsc_demangle_is_mangled(const char *name);

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "sym/answer.h"
 
-/* An address of debug information that was not asked for yet. */
+/* An address to look up in debug information. */
 struct wanted {
 	const struct fsc_space_file *file;
 	uint64_t addr;
@@ -90,7 +90,7 @@ void fsc_symbolizer_freep(struct fsc_symbolizer **y)
 
 /* ---- locating ---- */
 
-/* The mapping around an address; a process with none there is looked at again, once. */
+/* The mapping around an address; if there is none, the process's maps are read again, once. */
 static int find_mapping(struct fsc_symbolizer *y, pid_t pid, uint64_t addr,
 			const struct fsc_mapping **ret, struct fsc_err *err)
 {
@@ -181,7 +181,7 @@ static int find_answer(struct fsc_symbolizer *y, const struct located *at, struc
 
 /* ---- debug information ---- */
 
-/* Notes an address of a file for the next resolve(), if it was not asked for before. */
+/* Queues an address of a file for the next resolve(), unless it was before. */
 static int want_debug_info(struct fsc_symbolizer *y, const struct located *at, struct fsc_err *err)
 {
 	struct wanted *w;

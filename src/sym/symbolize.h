@@ -32,15 +32,15 @@ int fsc_symbolizer_new(struct fsc_spaces *spaces, const struct fsc_symbolizer_op
 void fsc_symbolizer_free(struct fsc_symbolizer *y);
 void fsc_symbolizer_freep(struct fsc_symbolizer **y);
 
-/* Says that the frames of an address will be asked for. Not a duty, but debug information is read
- * in a child process, and fsc_symbolizer_resolve() takes one per file for all addresses wanted so
- * far. May block for as long as these children need, a minute at most each. */
+/* Announces an address. Optional, but debug information is read in a child process, and
+ * fsc_symbolizer_resolve() takes one per file for all addresses wanted so far. May block for as
+ * long as these children need, a minute at most each. */
 int fsc_symbolizer_want(struct fsc_symbolizer *y, const struct fsc_address *a, struct fsc_err *err);
 int fsc_symbolizer_resolve(struct fsc_symbolizer *y, struct fsc_err *err);
 
 /* The frames at an address, innermost first, never none: what is not known is one frame that says
  * so. They belong to y and stay as they are until it is freed. Answers are kept by file and
- * offset. Fails only where memory is out; damaged files are unknown frames. */
+ * offset. Fails only if out of memory; damaged files are unknown frames. */
 int fsc_symbolizer_frames(struct fsc_symbolizer *y, const struct fsc_address *a,
 			  const struct fsc_frame **ret, size_t *ret_n, struct fsc_err *err);
 

@@ -4,7 +4,7 @@
 #include "types/abi.h"
 
 #define NESTING_MAX 16
-/* Members and elements looked at in one parameter. */
+/* Limit of members and elements visited in one parameter. */
 #define VISITS_MAX 200
 
 static bool is_aggregate(const struct fsc_type *type)
@@ -171,7 +171,7 @@ static bool only_floats(const struct fsc_type *type)
 	struct floats f = {0};
 
 	count_floats(&f, type, 0);
-	/* The members of a union lie upon each other. */
+	/* The members of a union overlap. */
 	return f.n && !f.others && type->size <= 4 * f.size;
 }
 

@@ -1,4 +1,4 @@
-/* Which argument register a parameter comes in, by the calling convention of C. */
+/* Which argument registers a parameter is passed in, by the C calling convention. */
 #ifndef FSC_TYPES_ABI_H
 #define FSC_TYPES_ABI_H
 

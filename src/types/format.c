@@ -12,7 +12,7 @@
 #define ELEMENTS_MAX 16
 #define MEMBERS_MAX  64
 #define NESTING_MAX  8
-/* As many unnamed members are looked into at most: damaged information may have them in circles. */
+/* Limit of nested unnamed members: damaged information may be circular. */
 #define VISITS_MAX 1000
 /* The kernel's MAX_ERRNO: pointers and results above -4096 are errors. */
 #define ERRNO_MAX 4095

@@ -133,7 +133,7 @@ static uint64_t size_of(const struct seal *s, uint32_t id)
 	return 0;
 }
 
-/* What a type is behind its typedefs and qualifiers. */
+/* A type without its typedefs and qualifiers. */
 static struct fsc_flat_type resolve_type(const struct seal *s, uint32_t id, bool *ret_named)
 {
 	uint16_t is_const = 0;
@@ -229,8 +229,8 @@ static const struct fsc_type *reference_to(struct seal *s, const struct fsc_type
 	return t;
 }
 
-/* Compilers change functions that nobody else can call: parameters go, others move up. Then what
- * they say of each parameter is all that is known. */
+/* Compilers change functions that are not called from outside: parameters are removed, others
+ * move up. Then only what DWARF says about each parameter is known. */
 static bool is_changed(const struct fsc_flat_param *said, const struct fsc_param *params, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -292,7 +292,7 @@ static void make_signatures(struct seal *s, struct fsc_signature *ret, size_t n)
 	}
 }
 
-/* n elements that live as long as types; never NULL but where memory is out. */
+/* n elements owned by types; NULL only if out of memory. */
 static void *alloc_kept(struct fsc_types *types, size_t n, size_t size)
 {
 	void **place = fsc_vec_push(&types->blobs);

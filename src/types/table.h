@@ -50,7 +50,7 @@ struct fsc_flat_enumerator {
 	int64_t value;
 };
 
-/* Where a parameter is said to be at the first instruction. */
+/* Where a parameter is at the first instruction, by its description. */
 enum fsc_flat_place {
 	FSC_PLACE_UNSAID,	 /* the calling convention decides */
 	FSC_PLACE_REG_1 = 1,	 /* whole in argument register 1, ... */
@@ -64,7 +64,7 @@ struct fsc_flat_param {
 };
 
 struct fsc_flat_sig {
-	uint32_t key; /* which one was asked for */
+	uint32_t key; /* which one was requested */
 	uint32_t name, ret;
 	uint32_t first, n; /* params */
 	uint8_t variadic;
@@ -83,7 +83,7 @@ enum fsc_typetab_table {
 
 /* What a type is to its reader: a DIE, or a number of BTF. */
 struct fsc_origin {
-	const void *addr; /* what tells it from others */
+	const void *addr; /* makes it unique */
 	void *of;
 };
 
@@ -109,7 +109,7 @@ uint32_t fsc_typetab_text(struct fsc_typetab *t, const char *text);
 /* The number of the type with that origin, which will be asked for later. pointed: it is only
  * pointed to, one level further away. */
 uint32_t fsc_typetab_ref(struct fsc_typetab *t, struct fsc_origin origin, bool pointed);
-/* A new row at the end of a table, all zero; NULL where memory is out. Good until the next one of
+/* A new row at the end of a table, all zero; NULL if out of memory. Good until the next one of
  * that table. */
 void *fsc_typetab_push(struct fsc_typetab *t, enum fsc_typetab_table table);
 

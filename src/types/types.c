@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Structs in structs and pointers to pointers; damaged information may have them in circles. */
+/* Structs in structs and pointers to pointers; damaged information may be circular. */
 #define NESTING_MAX 16
-/* Members looked at for one name: more than any type has, and an end where each of many unnamed
- * members leads to many more. */
+/* Limit of members searched for one name: more than any type has; nested unnamed members can
+ * multiply. */
 #define VISITS_MAX 100000
 
 void fsc_types_init(struct fsc_types *t, unsigned depth)

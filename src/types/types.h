@@ -16,7 +16,7 @@
 
 enum fsc_type_kind {
 	FSC_TYPE_VOID,
-	FSC_TYPE_UNKNOWN, /* there is something, but not of a kind we know */
+	FSC_TYPE_UNKNOWN, /* of an unknown kind */
 	FSC_TYPE_INT,
 	FSC_TYPE_FLOAT, /* complex numbers too */
 	FSC_TYPE_ENUM,
