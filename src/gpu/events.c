@@ -89,14 +89,15 @@ static const enum fsc_gpu_type types[FSC_GPU_OP_MAX] = {
     [FSC_GPU_TENSOR_OOM] = FSC_GPU_EV_TENSOR,
 };
 
-struct device_key {
-	uint64_t context;
+/* A context or stream of a process. */
+struct handle_key {
+	uint64_t handle;
 	uint32_t pid, pad;
 };
 
 static int device_of(const struct fsc_gpu_events *v, const struct fsc_gpu_rec *r)
 {
-	struct device_key key = {.context = r->context, .pid = r->pid};
+	struct handle_key key = {.handle = r->context, .pid = r->pid};
 	const uint64_t *at;
 
 	if (v->opts.device >= 0)
@@ -107,7 +108,7 @@ static int device_of(const struct fsc_gpu_events *v, const struct fsc_gpu_rec *r
 
 static int note_device(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r, struct fsc_err *err)
 {
-	struct device_key key = {.context = r->addr, .pid = r->pid};
+	struct handle_key key = {.handle = r->addr, .pid = r->pid};
 	uint64_t *at = fsc_map_put(&v->devices, &key, sizeof(key), NULL);
 
 	if (!at)
@@ -194,15 +195,10 @@ static int fill_event(struct fsc_gpu_events *v, const struct fsc_gpu_rec *r,
 
 /* ---- streams ---- */
 
-struct stream_key {
-	uint64_t handle;
-	uint32_t pid, pad;
-};
-
 static struct stream *find_or_add_stream(struct fsc_gpu_events *v, uint32_t pid, uint64_t handle)
 {
 	enum { MOST = 65536 };
-	struct stream_key key = {.handle = handle, .pid = pid};
+	struct handle_key key = {.handle = handle, .pid = pid};
 	uint64_t *at = fsc_map_get(&v->index, &key, sizeof(key));
 	struct stream *s;
 
@@ -402,7 +398,7 @@ void fsc_gpu_events_forget(struct fsc_gpu_events *v, uint32_t pid)
 	fsc_map_release(&v->index);
 	for (size_t i = 0; i < n; i++) {
 		const struct stream *s = FSC_AT(struct stream, &v->streams, i);
-		struct stream_key key = {.handle = s->handle, .pid = s->pid};
+		struct handle_key key = {.handle = s->handle, .pid = s->pid};
 		uint64_t *at = fsc_map_put(&v->index, &key, sizeof(key), NULL);
 
 		if (at)
