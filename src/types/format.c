@@ -1,7 +1,4 @@
 /* Values as text, by their type. Memory that was read short gives ? where the bytes are missing. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* strerrorname_np */
-#endif
 #include "types/types.h"
 
 #include <ctype.h>
@@ -14,8 +11,6 @@
 #define NESTING_MAX  8
 /* Limit of nested unnamed members: damaged information may be circular. */
 #define VISITS_MAX 1000
-/* The kernel's MAX_ERRNO: pointers and results above -4096 are errors. */
-#define ERRNO_MAX 4095
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	       "values are taken from the low end of their bytes");
@@ -317,50 +312,4 @@ uint64_t fsc_type_number(const struct fsc_type *type, uint64_t value)
 {
 	return type->size < sizeof(value) ? widen(value, (unsigned)type->size * 8, type->is_signed)
 					  : value;
-}
-
-/* Numbers that only the kernel uses, between its functions. */
-static const struct {
-	int code;
-	const char *name;
-} kernel_errors[] = {
-    {512, "ERESTARTSYS"},
-    {513, "ERESTARTNOINTR"},
-    {514, "ERESTARTNOHAND"},
-    {515, "ENOIOCTLCMD"},
-    {516, "ERESTART_RESTARTBLOCK"},
-    {517, "EPROBE_DEFER"},
-    {518, "EOPENSTALE"},
-    {519, "ENOPARAM"},
-    {521, "EBADHANDLE"},
-    {522, "ENOTSYNC"},
-    {523, "EBADCOOKIE"},
-    {524, "ENOTSUPP"},
-    {525, "ETOOSMALL"},
-    {526, "ESERVERFAULT"},
-    {527, "EBADTYPE"},
-    {528, "EJUKEBOX"},
-    {529, "EIOCBQUEUED"},
-    {530, "ERECALLCONFLICT"},
-};
-
-static const char *error_name(int code)
-{
-	for (size_t i = 0; i < sizeof(kernel_errors) / sizeof(kernel_errors[0]); i++)
-		if (kernel_errors[i].code == code)
-			return kernel_errors[i].name;
-	return strerrorname_np(code);
-}
-
-void fsc_type_format_errno(struct fsc_buf *b, const struct fsc_type *type, uint64_t value)
-{
-	bool number = type->kind == FSC_TYPE_INT && type->is_signed && !type->is_char &&
-		      type->size >= 4 && type->size <= 8;
-	int64_t v = (int64_t)(number ? widen(value, (unsigned)type->size * 8, true) : value);
-	const char *name = v < 0 && v >= -ERRNO_MAX ? error_name((int)-v) : NULL;
-
-	if (name && (number || type->kind == FSC_TYPE_POINTER))
-		fsc_buf_printf(b, "%lld (%s)", (long long)v, name);
-	else
-		fsc_type_format_value(b, type, value);
 }

@@ -111,8 +111,5 @@ void fsc_type_format(struct fsc_buf *b, const struct fsc_type *type, const void 
 void fsc_type_format_value(struct fsc_buf *b, const struct fsc_type *type, uint64_t value);
 /* The number in a register, cut to the type's size and extended as its sign says. */
 uint64_t fsc_type_number(const struct fsc_type *type, uint64_t value);
-/* As fsc_type_format_value, for what kernel functions return: -2 (ENOENT), where the type is signed
- * or a pointer and the value one that means an error. */
-void fsc_type_format_errno(struct fsc_buf *b, const struct fsc_type *type, uint64_t value);
 
 #endif

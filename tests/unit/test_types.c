@@ -123,14 +123,6 @@ static void assert_bytes(const struct fsc_type *type, const void *bytes, size_t 
 	assert_text(&b, expected);
 }
 
-static void assert_errno(const struct fsc_type *type, uint64_t value, const char *expected)
-{
-	struct fsc_buf b = {0};
-
-	fsc_type_format_errno(&b, type, value);
-	assert_text(&b, expected);
-}
-
 static void names(void **state)
 {
 	struct fsc_type named = t_inner, pointer = {.kind = FSC_TYPE_POINTER, .to = &named};
@@ -253,19 +245,6 @@ static void structs(void **state)
 	assert_value(&t_inner, 0x500000003, "{.x = 3, .i = 5, .f = 7.00649e-45}");
 }
 
-static void errors(void **state)
-{
-	(void)state;
-	assert_errno(&t_int, 0xfffffffe, "-2 (ENOENT)");
-	assert_errno(&t_long, (uint64_t)-512, "-512 (ERESTARTSYS)");
-	assert_errno(&t_pvoid, (uint64_t)-12, "-12 (ENOMEM)");
-	assert_errno(&t_long, (uint64_t)-4096, "-4096");
-	assert_errno(&t_int, (uint64_t)-4000, "-4000"); /* no error has that number */
-	assert_errno(&t_int, 3, "3");
-	assert_errno(&t_u8, 0xfe, "254");
-	assert_errno(&t_color, 1, "GREEN");
-}
-
 /* ---- argument registers ---- */
 
 static const struct fsc_member m_pair[] = {{"a", &t_long, 0, 64, false},
@@ -382,7 +361,6 @@ int main(void)
 	    cmocka_unit_test(numbers),
 	    cmocka_unit_test(enums),
 	    cmocka_unit_test(structs),
-	    cmocka_unit_test(errors),
 	    cmocka_unit_test(registers_of_x86_64),
 	    cmocka_unit_test(registers_of_arm64),
 	    cmocka_unit_test(nontrivial_classes),

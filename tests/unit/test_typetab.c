@@ -123,7 +123,6 @@ static void use(const struct fsc_signature *sig)
 	for (size_t i = 0; i < sig->n_params; i++) {
 		fsc_type_name(&b, sig->params[i].type);
 		fsc_type_format(&b, sig->params[i].type, bytes, sizeof(bytes));
-		fsc_type_format_errno(&b, sig->params[i].type, 1);
 		fsc_type_member(sig->params[i].type, "none", &m);
 	}
 	if (sig->ret)
