@@ -339,7 +339,7 @@ static int check(const struct attach *a, struct fsc_err *err)
 static int parse_and_run(int argc, char **argv, struct attach *a, struct attach_opts *o,
 			 struct fsc_err *err)
 {
-	const struct fsc_opt_set sets[] = {{fsc_output_opts, &o->out},
+	const struct fsc_opt_set sets[] = {FSC_OUTPUT_SETS(fsc_table_formats, &o->out),
 					   {fsc_timings_opts, &o->show},
 					   {attach_opts, o},
 					   {NULL, NULL}};
@@ -383,6 +383,7 @@ const struct fsc_cmd fsc_cmd_attach = {
     .summary = "read the timings of programs that use lib/funcscope",
     .operands = "PID|NAME|FILE... | -- COMMAND ARGS...",
     .example = "funcscope attach -i 1 proxy",
-    .opts = (const struct fsc_opt *const[]){fsc_output_opts, fsc_timings_opts, attach_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){FSC_OUTPUT_TABLES(fsc_table_formats), fsc_timings_opts,
+					    attach_opts, NULL},
     .run = run,
 };

@@ -129,7 +129,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 {
 	struct fsc_output_opts out = {0};
 	const struct fsc_opt_set sets[] = {
-	    {gpu_opts, g}, {fsc_output_gpu_opts, &out}, {NULL, NULL}};
+	    {gpu_opts, g}, FSC_OUTPUT_SETS(fsc_gpu_formats, &out), {NULL, NULL}};
 	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
 
 	if (!rc && n)
@@ -185,6 +185,6 @@ const struct fsc_cmd fsc_cmd_gpu = {
     .summary = "watch CUDA programs: launches, memory, leaks, copies, waits, failures",
     .operands = "[-- COMMAND ARGS...]",
     .example = "funcscope gpu -p 1234 -d 10",
-    .opts = (const struct fsc_opt *const[]){gpu_opts, fsc_output_gpu_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){gpu_opts, FSC_OUTPUT_TABLES(fsc_gpu_formats), NULL},
     .run = run,
 };

@@ -69,7 +69,7 @@ static int add_owner(struct measure *m, pid_t task, bool process, struct fsc_err
 
 static int find_tasks(struct measure *m, struct fsc_err *err)
 {
-	int rc = fsc_probes_pids(&m->plan->probe->pids, &m->pids, err);
+	int rc = fsc_probes_pids(&m->plan->probe.pids, &m->pids, err);
 
 	if (!rc)
 		rc = fsc_probes_pids(&m->o->tids, &m->tids, err);
@@ -134,7 +134,7 @@ static int resolve(struct measure *m, struct fsc_err *err)
 	m->follow = follows(m, path);
 	/* Programs that nobody named: all of them, or whatever a command starts. */
 	scope.strangers = m->follow || !m->pids.n;
-	return fsc_probes_resolve(m->plan->probes, m->plan->n_probes, m->plan->probe, &scope,
+	return fsc_probes_resolve(m->plan->probes, m->plan->n_probes, &m->plan->probe, &scope,
 				  &m->targets, err);
 }
 
@@ -350,11 +350,13 @@ static void release(struct measure *m)
 
 int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err)
 {
-	struct measure m = {
-	    .plan = plan, .o = plan->run, .pids = FSC_VEC_INIT(pid_t), .tids = FSC_VEC_INIT(pid_t)};
+	struct measure m = {.plan = plan,
+			    .o = &plan->run,
+			    .pids = FSC_VEC_INIT(pid_t),
+			    .tids = FSC_VEC_INIT(pid_t)};
 	struct fsc_run_opts ro = {.ops = &ops,
 				  .state = &m,
-				  .out = &plan->run->out,
+				  .out = &plan->run.out,
 				  .data = plan->view->data,
 				  .sink = plan->sink,
 				  .command = plan->command,

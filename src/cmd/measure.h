@@ -21,13 +21,10 @@ struct fsc_measure_opts {
 	int via, returns;
 };
 
-/* Beside fsc_output_opts, whose values go to `out`. */
+/* Beside the output's options, whose values go to `out`. */
 extern const struct fsc_opt fsc_measure_opts[];
-#define FSC_MEASURE_OPTS_INIT                                                                          \
-	{                                                                                          \
-		.tids = FSC_VEC_INIT(const char *)                                                 \
-	}
-void fsc_measure_opts_release(struct fsc_measure_opts *o);
+/* The tables every measuring command begins with. */
+#define FSC_MEASURE_TABLES(formats) fsc_probe_opts, fsc_measure_opts, FSC_OUTPUT_TABLES(formats)
 
 /* What a command does with a run: it reports, at each interval and at the end. */
 struct fsc_measure_facts {
@@ -61,14 +58,25 @@ struct fsc_measure_plan {
 	void *state;			 /* the view's own */
 	struct fsc_session_opts session; /* what is measured; whose calls is filled in by the run */
 	struct fsc_sink sink;		 /* how it is shown; where to is filled in by the run */
-	const struct fsc_probe_opts *probe;
-	const struct fsc_measure_opts *run;
+	struct fsc_probe_opts probe;
+	struct fsc_measure_opts run;
 	char *const *probes;
 	int n_probes;
 	char *const *command; /* NULL: none */
 	bool apart;	      /* every place is a row of its own */
 };
 
+#define FSC_MEASURE_PLAN(of_view, of_state, of_command)                                            \
+	{                                                                                          \
+		.view = of_view, .state = of_state, .probe = FSC_PROBE_OPTS_INIT,                  \
+		.run = {.tids = FSC_VEC_INIT(const char *)}, .command = of_command                 \
+	}
+
+/* Parses the shared options into the plan, and the command's own sets (ended by NULL opts). The
+ * plan is the caller's to release, also after a failure. */
+int fsc_measure_parse(struct fsc_measure_plan *plan, const struct fsc_opt_set *own, int argc,
+		      char **argv, struct fsc_err *err);
+void fsc_measure_plan_release(struct fsc_measure_plan *plan);
 /* Whether the options go together; a usage error otherwise. */
 int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err);
 /* The percentage of --max-overhead, 0 where it is not given. */

@@ -30,25 +30,44 @@ const struct fsc_opt fsc_measure_opts[] = {
     {0},
 };
 
-void fsc_measure_opts_release(struct fsc_measure_opts *o)
+int fsc_measure_parse(struct fsc_measure_plan *plan, const struct fsc_opt_set *own, int argc,
+		      char **argv, struct fsc_err *err)
 {
-	fsc_vec_release(&o->tids);
+	enum { SHARED = 5, MOST_OWN = 3 };
+	const struct fsc_opt *formats =
+	    plan->view->data == FSC_DATA_STACKS ? fsc_stack_formats : fsc_table_formats;
+	struct fsc_opt_set sets[SHARED + MOST_OWN + 1] = {
+	    {fsc_probe_opts, &plan->probe},
+	    {fsc_measure_opts, &plan->run},
+	    FSC_OUTPUT_SETS(formats, &plan->run.out),
+	};
+
+	for (int i = 0; i < MOST_OWN && own[i].opts; i++)
+		sets[SHARED + i] = own[i];
+	plan->probes = argv + 1;
+	return fsc_opt_parse(sets, argc, argv, &plan->n_probes, err);
+}
+
+void fsc_measure_plan_release(struct fsc_measure_plan *plan)
+{
+	fsc_probe_opts_release(&plan->probe);
+	fsc_vec_release(&plan->run.tids);
 }
 
 int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 {
-	const struct fsc_measure_opts *o = plan->run;
+	const struct fsc_measure_opts *o = &plan->run;
 
 	if (!plan->n_probes)
 		return fsc_err_usage(err, "no probe given; try: funcscope %s 'vfs_*' or c:malloc",
 				     plan->view->command);
-	if (plan->command && plan->probe->pids.n)
+	if (plan->command && plan->probe.pids.n)
 		return fsc_err_usage(err, "-p and a command cannot be combined");
 	if (plan->command && o->tids.n)
 		return fsc_err_usage(err, "-t and a command cannot be combined");
-	if (plan->probe->pids.n && o->tids.n)
+	if (plan->probe.pids.n && o->tids.n)
 		return fsc_err_usage(err, "-p and -t cannot be combined");
-	if (o->follow && !plan->probe->pids.n && !plan->command)
+	if (o->follow && !plan->probe.pids.n && !plan->command)
 		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
 	if (o->follow && o->no_follow)
 		return fsc_err_usage(err, "--follow and --no-follow cannot be combined");

@@ -119,7 +119,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 {
 	struct fsc_output_opts out = {.format = -1};
 	const struct fsc_opt_set sets[] = {
-	    {snoop_opts, so}, {fsc_output_report_opts, &out}, {NULL, NULL}};
+	    {snoop_opts, so}, FSC_OUTPUT_SETS(fsc_report_formats, &out), {NULL, NULL}};
 	struct fsc_snoop_config *c;
 	int n, rc = fsc_opt_parse(sets, argc, argv, &n, err);
 
@@ -163,6 +163,7 @@ const struct fsc_cmd fsc_cmd_snoop = {
     .summary = "monitor configured functions: statistics, slow calls, errors",
     .operands = "-c FILE [-- COMMAND ARGS...]",
     .example = "funcscope snoop -c examples/snoop/training.json",
-    .opts = (const struct fsc_opt *const[]){snoop_opts, fsc_output_report_opts, NULL},
+    .opts =
+	(const struct fsc_opt *const[]){snoop_opts, FSC_OUTPUT_TABLES(fsc_report_formats), NULL},
     .run = run,
 };

@@ -5,62 +5,61 @@
 
 enum { MOST_STACKS = 1 << 22 };
 
-struct stack_opts {
+struct stack {
 	bool kernel, user, per_process, offsets, dwarf, no_inlines;
 	int weight, view;
 	unsigned depth, max_stacks, top;
+	struct fsc_namer *namer;
+	struct fsc_stack_source *source;
+	struct fsc_stacks before; /* the last snapshot */
 };
 
 static const char *const weight_names[] = {"calls", "time", NULL};
 static const char *const view_names[] = {"list", "top-down", "bottom-up", NULL};
 
 static const struct fsc_opt stack_opts[] = {
-    {'K', "kernel", FSC_OPT_FLAG, offsetof(struct stack_opts, kernel), NULL,
+    {'K', "kernel", FSC_OPT_FLAG, offsetof(struct stack, kernel), NULL,
      "only the kernel's part of the stack", NULL},
-    {'U', "user", FSC_OPT_FLAG, offsetof(struct stack_opts, user), NULL, "only the program's part",
+    {'U', "user", FSC_OPT_FLAG, offsetof(struct stack, user), NULL, "only the program's part",
      NULL},
-    {'P', "per-process", FSC_OPT_FLAG, offsetof(struct stack_opts, per_process), NULL,
+    {'P', "per-process", FSC_OPT_FLAG, offsetof(struct stack, per_process), NULL,
      "separate processes", NULL},
-    {0, "weight", FSC_OPT_CHOICE, offsetof(struct stack_opts, weight), "WHAT", "weight by",
+    {0, "weight", FSC_OPT_CHOICE, offsetof(struct stack, weight), "WHAT", "weight by",
      weight_names},
-    {0, "view", FSC_OPT_CHOICE, offsetof(struct stack_opts, view), "HOW", "in text", view_names},
-    {0, "offsets", FSC_OPT_FLAG, offsetof(struct stack_opts, offsets), NULL,
+    {0, "view", FSC_OPT_CHOICE, offsetof(struct stack, view), "HOW", "in text", view_names},
+    {0, "offsets", FSC_OPT_FLAG, offsetof(struct stack, offsets), NULL,
      "distinguish and show offsets in functions", NULL},
-    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct stack_opts, dwarf), NULL,
+    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct stack, dwarf), NULL,
      "unwind by DWARF, if there are no frame pointers", NULL},
-    {0, "no-inlines", FSC_OPT_FLAG, offsetof(struct stack_opts, no_inlines), NULL,
+    {0, "no-inlines", FSC_OPT_FLAG, offsetof(struct stack, no_inlines), NULL,
      "do not look for inlined functions", NULL},
-    {0, "depth", FSC_OPT_UINT, offsetof(struct stack_opts, depth), "N",
+    {0, "depth", FSC_OPT_UINT, offsetof(struct stack, depth), "N",
      "maximum number of frames of each part (127)", NULL},
-    {0, "max-stacks", FSC_OPT_UINT, offsetof(struct stack_opts, max_stacks), "N",
+    {0, "max-stacks", FSC_OPT_UINT, offsetof(struct stack, max_stacks), "N",
      "maximum number of different stacks (16384)", NULL},
-    {'n', "top", FSC_OPT_UINT, offsetof(struct stack_opts, top), "N", "only the N heaviest stacks",
+    {'n', "top", FSC_OPT_UINT, offsetof(struct stack, top), "N", "only the N heaviest stacks",
      NULL},
     {0},
 };
 
-struct stack_state {
-	struct fsc_stack_opts opts;
-	bool inlines;
-	unsigned top;
-	struct fsc_namer *namer;
-	struct fsc_stack_source *source;
-	struct fsc_stacks before; /* the last snapshot */
-};
-
 static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
-	struct stack_state *s = state;
-	struct fsc_namer_opts opts = {
-	    .pids = facts->pids, .n_pids = facts->n_pids, .inlined = s->inlines};
-	int rc = fsc_namer_new(&opts, &s->namer, err);
+	struct stack *s = state;
+	const struct fsc_namer_opts names = {
+	    .pids = facts->pids, .n_pids = facts->n_pids, .inlined = !s->no_inlines};
+	const struct fsc_stack_opts opts = {.per_process = s->per_process,
+					    .by_time = s->weight == 1,
+					    .offsets = s->offsets,
+					    .depth = s->depth,
+					    .copies = s->dwarf};
+	int rc = fsc_namer_new(&names, &s->namer, err);
 
-	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &s->opts, &s->source, err);
+	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &opts, &s->source, err);
 }
 
 static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
-	struct stack_state *s = state;
+	struct stack *s = state;
 
 	(void)sink;
 	(void)stop;
@@ -71,7 +70,7 @@ static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *
 static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
 		  struct fsc_err *err)
 {
-	struct stack_state *s = state;
+	struct stack *s = state;
 	struct fsc_stacks now, delta;
 	int rc = fsc_stack_source_read(s->source, &now, err);
 
@@ -92,7 +91,7 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 
 static void add_books(void *state, struct fsc_summary *sum)
 {
-	struct stack_state *s = state;
+	struct stack *s = state;
 
 	fsc_stack_source_books(s->source, sum);
 }
@@ -107,73 +106,47 @@ static const struct fsc_measure_view view = {
     .books = add_books,
 };
 
-static int plan_stack(const struct stack_opts *so, struct fsc_measure_plan *plan,
-		      struct stack_state *state, struct fsc_err *err)
+static int plan_stack(const struct stack *s, struct fsc_measure_plan *plan, struct fsc_err *err)
 {
-	bool time = so->weight == 1;
+	bool time = s->weight == 1;
 
-	if (!so->max_stacks || so->max_stacks > MOST_STACKS)
+	if (!s->max_stacks || s->max_stacks > MOST_STACKS)
 		return fsc_err_usage(err, "--max-stacks takes 1 to %d", MOST_STACKS);
-	if (!so->depth || so->depth > FSC_STACK_DEPTH)
+	if (!s->depth || s->depth > FSC_STACK_DEPTH)
 		return fsc_err_usage(err, "--depth takes 1 to %d", FSC_STACK_DEPTH);
-	if (so->dwarf && time)
+	if (s->dwarf && time)
 		return fsc_err_usage(err, "--dwarf and --weight time cannot be combined");
-	if (so->dwarf && so->kernel && !so->user)
+	if (s->dwarf && s->kernel && !s->user)
 		return fsc_err_usage(
 		    err, "--dwarf is for the program's part of the stack; leave out -K");
 	plan->session.mode = FSC_MODE_STACK;
-	plan->session.stacks = (so->kernel || !so->user ? FSC_STACKS_KERNEL : 0) |
-			       (so->user || !so->kernel ? FSC_STACKS_USER : 0);
-	plan->session.by = so->per_process ? FSC_BY_COMM : 0;
-	plan->session.max_stacks = so->max_stacks;
+	plan->session.stacks = (s->kernel || !s->user ? FSC_STACKS_KERNEL : 0) |
+			       (s->user || !s->kernel ? FSC_STACKS_USER : 0);
+	plan->session.by = s->per_process ? FSC_BY_COMM : 0;
+	plan->session.max_stacks = s->max_stacks;
 	plan->session.weigh = time;
-	plan->session.copy_stacks = so->dwarf;
-	plan->session.n_rings = so->dwarf;
-	plan->sink.view = (enum fsc_stack_view)so->view;
-	state->opts = (struct fsc_stack_opts){.per_process = so->per_process,
-					      .by_time = time,
-					      .offsets = so->offsets,
-					      .depth = so->depth,
-					      .copies = so->dwarf};
-	state->inlines = !so->no_inlines;
-	state->top = so->top;
+	plan->session.copy_stacks = s->dwarf;
+	plan->session.n_rings = s->dwarf;
+	plan->sink.view = (enum fsc_stack_view)s->view;
 	return 0;
-}
-
-static int plan_and_run(int argc, char **argv, char **command, struct stack_opts *so,
-			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
-{
-	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_measure_opts, ro},
-					   {fsc_output_stack_opts, &ro->out},
-					   {stack_opts, so},
-					   {NULL, NULL}};
-	struct stack_state state = {0};
-	struct fsc_measure_plan plan = {
-	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
-	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
-
-	plan.probes = argv + 1;
-	fsc_stacks_init(&state.before, NULL, 0);
-	if (!rc)
-		rc = plan_stack(so, &plan, &state, err);
-	if (!rc)
-		rc = fsc_measure(&plan, err);
-	fsc_stacks_release(&state.before);
-	fsc_stack_source_free(state.source);
-	fsc_namer_free(state.namer);
-	return rc;
 }
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
-	struct stack_opts so = {.max_stacks = 16384, .depth = FSC_STACK_DEPTH};
-	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
-	int rc = plan_and_run(argc, argv, command, &so, &po, &ro, err);
+	struct stack s = {.max_stacks = 16384, .depth = FSC_STACK_DEPTH};
+	struct fsc_measure_plan plan = FSC_MEASURE_PLAN(&view, &s, command);
+	const struct fsc_opt_set own[] = {{stack_opts, &s}, {NULL, NULL}};
+	int rc = fsc_measure_parse(&plan, own, argc, argv, err);
 
-	fsc_probe_opts_release(&po);
-	fsc_measure_opts_release(&ro);
+	fsc_stacks_init(&s.before, NULL, 0);
+	if (!rc)
+		rc = plan_stack(&s, &plan, err);
+	if (!rc)
+		rc = fsc_measure(&plan, err);
+	fsc_stacks_release(&s.before);
+	fsc_stack_source_free(s.source);
+	fsc_namer_free(s.namer);
+	fsc_measure_plan_release(&plan);
 	return rc;
 }
 
@@ -182,7 +155,7 @@ const struct fsc_cmd fsc_cmd_stack = {
     .summary = "count the stacks that lead to a function, or weight them by time",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_stack_opts,
-					    stack_opts, NULL},
+    .opts =
+	(const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_stack_formats), stack_opts, NULL},
     .run = run,
 };

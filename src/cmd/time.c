@@ -11,57 +11,51 @@
 
 enum { SLOW_STACKS = 4096, MOST_KEPT = 10000 };
 
-struct time_opts {
+struct timing {
 	struct fsc_keys keys;
 	struct fsc_timings_opts show;
 	bool zeros, self, off_cpu, raw, kernel, user;
 	int calls_in;
 	unsigned keep;
 	const char *slow;
+	struct fsc_latencies before; /* the last snapshot */
+	struct fsc_slowest *slowest; /* NULL: not asked for */
 };
 
 static const char *const calls_in_names[] = {"cookie", "storage", "hash", NULL};
 
 static const struct fsc_opt time_opts[] = {
-    {'z', "zeros", FSC_OPT_FLAG, offsetof(struct time_opts, zeros), NULL,
+    {'z', "zeros", FSC_OPT_FLAG, offsetof(struct timing, zeros), NULL,
      "also show functions that were not called", NULL},
-    {0, "slow", FSC_OPT_STRING, offsetof(struct time_opts, slow), "TIME",
+    {0, "slow", FSC_OPT_STRING, offsetof(struct timing, slow), "TIME",
      "keep calls that take at least this long (10ms)", NULL},
-    {'K', "kernel", FSC_OPT_FLAG, offsetof(struct time_opts, kernel), NULL,
+    {'K', "kernel", FSC_OPT_FLAG, offsetof(struct timing, kernel), NULL,
      "with --slow: only the kernel's part of the stack", NULL},
-    {'U', "user", FSC_OPT_FLAG, offsetof(struct time_opts, user), NULL,
+    {'U', "user", FSC_OPT_FLAG, offsetof(struct timing, user), NULL,
      "with --slow: only the program's part", NULL},
-    {0, "keep", FSC_OPT_UINT, offsetof(struct time_opts, keep), "N",
+    {0, "keep", FSC_OPT_UINT, offsetof(struct timing, keep), "N",
      "number of slow calls to keep per function (10)", NULL},
-    {0, "self", FSC_OPT_FLAG, offsetof(struct time_opts, self), NULL,
+    {0, "self", FSC_OPT_FLAG, offsetof(struct timing, self), NULL,
      "also the time without nested probed functions", NULL},
-    {0, "off-cpu", FSC_OPT_FLAG, offsetof(struct time_opts, off_cpu), NULL,
+    {0, "off-cpu", FSC_OPT_FLAG, offsetof(struct timing, off_cpu), NULL,
      "also how long the thread was not running", NULL},
-    {0, "raw", FSC_OPT_FLAG, offsetof(struct time_opts, raw), NULL,
+    {0, "raw", FSC_OPT_FLAG, offsetof(struct timing, raw), NULL,
      "also averages that include the probes' cost", NULL},
-    {0, "calls-in", FSC_OPT_CHOICE, offsetof(struct time_opts, calls_in), "PLACE", NULL,
+    {0, "calls-in", FSC_OPT_CHOICE, offsetof(struct timing, calls_in), "PLACE", NULL,
      calls_in_names},
     {0},
 };
 
-struct time_state {
-	struct fsc_latencies before; /* the last snapshot */
-	struct fsc_latency_parts parts;
-	const struct fsc_timings_opts *show;
-	bool zeros;
-	struct fsc_slowest *slowest; /* NULL: not asked for */
-};
-
 static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
-	struct time_state *s = state;
+	struct timing *s = state;
 
 	return s->slowest ? fsc_slowest_start(s->slowest, facts, err) : 0;
 }
 
 static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
-	struct time_state *s = state;
+	struct timing *s = state;
 
 	(void)sink;
 	(void)stop;
@@ -72,7 +66,7 @@ static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *
 static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
 		  struct fsc_err *err)
 {
-	struct time_state *s = state;
+	struct timing *s = state;
 	struct fsc_latencies now, delta;
 	int rc = fsc_live_latencies(live, s->zeros, &now, err);
 
@@ -80,8 +74,9 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 		return rc;
 	rc = fsc_latencies_subtract(&now, &s->before, s->zeros, &delta, err);
 	if (!rc) {
-		delta.parts = s->parts;
-		fsc_timings_sort(s->show, &delta);
+		delta.parts = (struct fsc_latency_parts){
+		    .self = s->self, .off_cpu = s->off_cpu, .slow = s->slow, .raw = s->raw};
+		fsc_timings_sort(&s->show, &delta);
 		rc = fsc_sink_latency(sink, &delta, err);
 		fsc_latencies_release(&delta);
 	}
@@ -103,7 +98,6 @@ static const struct fsc_measure_view view = {.command = "time",
 static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {
 	double ns;
-
 	bool ok = fsc_str_duration(text, strlen(text), &ns);
 
 	if (!ok && ns >= FSC_STR_LONGEST_NS)
@@ -117,86 +111,59 @@ static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 }
 
 /* Of slow calls: both parts of the stack, unless one is asked for. */
-static unsigned slow_stacks(const struct time_opts *to)
+static unsigned slow_stacks(const struct timing *s)
 {
-	if (to->kernel == to->user)
+	if (s->kernel == s->user)
 		return FSC_STACKS_KERNEL | FSC_STACKS_USER;
-	return to->kernel ? FSC_STACKS_KERNEL : FSC_STACKS_USER;
+	return s->kernel ? FSC_STACKS_KERNEL : FSC_STACKS_USER;
 }
 
-static int plan_time(const struct time_opts *to, struct fsc_measure_plan *plan,
-		     struct time_state *state, struct fsc_err *err)
+static int plan_time(const struct timing *s, struct fsc_measure_plan *plan, struct fsc_err *err)
 {
-	int rc = fsc_keys_parse(&to->keys, &plan->session, err);
+	int rc = fsc_keys_parse(&s->keys, &plan->session, err);
 
 	if (!rc)
-		rc = fsc_timings_apply(&to->show, &plan->sink, err);
-	if (!rc && to->slow)
-		rc = parse_slow(to->slow, &plan->session.slow_ns, err);
+		rc = fsc_timings_apply(&s->show, &plan->sink, err);
+	if (!rc && s->slow)
+		rc = parse_slow(s->slow, &plan->session.slow_ns, err);
 	plan->session.mode = FSC_MODE_TIME;
-	if (!to->keep || to->keep > MOST_KEPT)
+	if (!s->keep || s->keep > MOST_KEPT)
 		return fsc_err_usage(err, "--keep takes 1 to %d", MOST_KEPT);
-	if (!to->slow && (to->kernel || to->user))
+	if (!s->slow && (s->kernel || s->user))
 		return fsc_err_usage(
 		    err,
 		    "-K and -U select the stack to show for slow calls; they need --slow TIME");
-	if (to->slow) {
+	if (s->slow) {
 		plan->session.n_rings = 1;
-		plan->session.stacks = slow_stacks(to);
+		plan->session.stacks = slow_stacks(s);
 		plan->session.max_stacks = SLOW_STACKS;
 	}
-	plan->session.keep = (enum fsc_keep)to->calls_in;
-	plan->session.self = to->self;
-	plan->session.raw = to->raw;
-	plan->session.off_cpu = to->off_cpu;
-	*state = (struct time_state){
-	    .parts = {.self = to->self, .off_cpu = to->off_cpu, .slow = to->slow, .raw = to->raw},
-	    .show = &to->show,
-	    .zeros = to->zeros,
-	};
-	return rc;
-}
-
-static int plan_and_run(int argc, char **argv, char **command, struct time_opts *to,
-			struct fsc_probe_opts *po, struct fsc_measure_opts *ro, struct fsc_err *err)
-{
-	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po},
-					   {fsc_measure_opts, ro},
-					   {fsc_output_opts, &ro->out},
-					   {fsc_keys_opts, &to->keys},
-					   {fsc_timings_opts, &to->show},
-					   {time_opts, to},
-					   {NULL, NULL}};
-	struct time_state state;
-	struct fsc_measure_plan plan = {
-	    .view = &view, .state = &state, .probe = po, .run = ro, .command = command};
-	int rc = fsc_opt_parse(sets, argc, argv, &plan.n_probes, err);
-
-	plan.probes = argv + 1;
-	if (!rc)
-		rc = plan_time(to, &plan, &state, err);
-	if (rc)
-		return rc;
-	if (to->slow)
-		rc = fsc_slowest_new(to->keep, slow_stacks(to), &state.slowest, err);
-	if (!rc)
-		rc = fsc_measure(&plan, err);
-	fsc_latencies_release(&state.before);
-	fsc_slowest_free(state.slowest);
+	plan->session.keep = (enum fsc_keep)s->calls_in;
+	plan->session.self = s->self;
+	plan->session.raw = s->raw;
+	plan->session.off_cpu = s->off_cpu;
 	return rc;
 }
 
 static int run(int argc, char **argv, char **command, struct fsc_err *err)
 {
-	struct time_opts to = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 1024},
-			       .keep = 10};
-	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
-	struct fsc_measure_opts ro = FSC_MEASURE_OPTS_INIT;
-	int rc = plan_and_run(argc, argv, command, &to, &po, &ro, err);
+	struct timing s = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 1024},
+			   .keep = 10};
+	struct fsc_measure_plan plan = FSC_MEASURE_PLAN(&view, &s, command);
+	const struct fsc_opt_set own[] = {
+	    {fsc_keys_opts, &s.keys}, {fsc_timings_opts, &s.show}, {time_opts, &s}, {NULL, NULL}};
+	int rc = fsc_measure_parse(&plan, own, argc, argv, err);
 
-	fsc_vec_release(&to.keys.by);
-	fsc_probe_opts_release(&po);
-	fsc_measure_opts_release(&ro);
+	if (!rc)
+		rc = plan_time(&s, &plan, err);
+	if (!rc && s.slow)
+		rc = fsc_slowest_new(s.keep, slow_stacks(&s), &s.slowest, err);
+	if (!rc)
+		rc = fsc_measure(&plan, err);
+	fsc_latencies_release(&s.before);
+	fsc_slowest_free(s.slowest);
+	fsc_vec_release(&s.keys.by);
+	fsc_measure_plan_release(&plan);
 	return rc;
 }
 
@@ -205,7 +172,7 @@ const struct fsc_cmd fsc_cmd_time = {
     .summary = "time calls: average, percentiles, histogram, slow calls",
     .operands = "PROBE... [-- COMMAND ARGS...]",
     .example = "funcscope time -d 5 c:malloc --by comm",
-    .opts = (const struct fsc_opt *const[]){fsc_probe_opts, fsc_measure_opts, fsc_output_opts,
-					    fsc_keys_opts, fsc_timings_opts, time_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_table_formats), fsc_keys_opts,
+					    fsc_timings_opts, time_opts, NULL},
     .run = run,
 };

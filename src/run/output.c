@@ -6,47 +6,38 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The rows of both tables, which differ in the formats. */
-#define OUTPUT_OPTS(help, formats)                                                                 \
-	{'d',                                                                                      \
-	 "duration",                                                                               \
-	 FSC_OPT_SECONDS,                                                                          \
-	 offsetof(struct fsc_output_opts, duration),                                               \
-	 "SEC",                                                                                    \
-	 "stop after this time (0.5 is half a second)",                                            \
-	 NULL},                                                                                    \
-	    {'i',                                                                                  \
-	     "interval",                                                                           \
-	     FSC_OPT_SECONDS,                                                                      \
-	     offsetof(struct fsc_output_opts, interval),                                           \
-	     "SEC",                                                                                \
-	     "report at this interval",                                                            \
-	     NULL},                                                                                \
-	    {'T',	   "timestamps",                                                           \
-	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps),                           \
-	     NULL,	   "print the time with each report",                                      \
-	     NULL},                                                                                \
-	    {'f',      "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format),         \
-	     "FORMAT", help,	 formats},                                                         \
-	    {'o',                                                                                  \
-	     "output",                                                                             \
-	     FSC_OPT_STRING,                                                                       \
-	     offsetof(struct fsc_output_opts, output),                                             \
-	     "FILE",                                                                               \
-	     "write the data to a file",                                                           \
-	     NULL},                                                                                \
-	    {'v',	   "verbose",                                                              \
-	     FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose),                              \
-	     NULL,	   "say what is being done, on stderr",                                    \
-	     NULL},                                                                                \
-	    {0,	  "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_output_opts, ready_fd),            \
-	     "N", NULL,	      NULL},
+const struct fsc_opt fsc_output_when_opts[] = {
+    {'d', "duration", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, duration), "SEC",
+     "stop after this time (0.5 is half a second)", NULL},
+    {'i', "interval", FSC_OPT_SECONDS, offsetof(struct fsc_output_opts, interval), "SEC",
+     "report at this interval", NULL},
+    {'T', "timestamps", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, timestamps), NULL,
+     "print the time with each report", NULL},
+    {0},
+};
 
-const struct fsc_opt fsc_output_opts[] = {OUTPUT_OPTS("output", fsc_sink_table_names){0}};
-const struct fsc_opt fsc_output_stack_opts[] = {OUTPUT_OPTS("output", fsc_sink_stack_names){0}};
-const struct fsc_opt fsc_output_gpu_opts[] = {OUTPUT_OPTS("as", fsc_sink_names){0}};
+const struct fsc_opt fsc_output_where_opts[] = {
+    {'o', "output", FSC_OPT_STRING, offsetof(struct fsc_output_opts, output), "FILE",
+     "write the data to a file", NULL},
+    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct fsc_output_opts, verbose), NULL,
+     "say what is being done, on stderr", NULL},
+    {0, "ready-fd", FSC_OPT_UINT, offsetof(struct fsc_output_opts, ready_fd), "N", NULL, NULL},
+    {0},
+};
+
+/* The first two of all formats. */
 static const char *const report_names[] = {"text", "json", NULL};
-const struct fsc_opt fsc_output_report_opts[] = {OUTPUT_OPTS("output", report_names){0}};
+
+#define FORMAT_OPT(help, names)                                                                    \
+	{                                                                                          \
+		{'f',	   "format", FSC_OPT_CHOICE, offsetof(struct fsc_output_opts, format),     \
+		 "FORMAT", help,     names},                                                       \
+		    {0},                                                                           \
+	}
+const struct fsc_opt fsc_table_formats[] = FORMAT_OPT("output", fsc_sink_table_names);
+const struct fsc_opt fsc_stack_formats[] = FORMAT_OPT("output", fsc_sink_stack_names);
+const struct fsc_opt fsc_gpu_formats[] = FORMAT_OPT("as", fsc_sink_names);
+const struct fsc_opt fsc_report_formats[] = FORMAT_OPT("output", report_names);
 
 static bool to_file(const char *path)
 {

@@ -16,13 +16,18 @@ struct fsc_output_opts {
 	unsigned ready_fd; /* tests and benchmarks: written to when probes are on */
 };
 
-extern const struct fsc_opt fsc_output_opts[];
-/* The same for a command that shows stacks, which have formats of their own. */
-extern const struct fsc_opt fsc_output_stack_opts[];
-/* And of events of GPUs, which have one more. */
-extern const struct fsc_opt fsc_output_gpu_opts[];
-/* And of reports, which are text or JSON: the first of all formats. */
-extern const struct fsc_opt fsc_output_report_opts[];
+/* Between them in the help comes -f, whose choices depend on the command. */
+extern const struct fsc_opt fsc_output_when_opts[], fsc_output_where_opts[];
+extern const struct fsc_opt fsc_table_formats[], fsc_stack_formats[], fsc_gpu_formats[],
+    fsc_report_formats[];
+
+#define FSC_OUTPUT_TABLES(formats) fsc_output_when_opts, formats, fsc_output_where_opts
+/* The same with the struct fsc_output_opts they fill in. */
+#define FSC_OUTPUT_SETS(formats, out)                                                              \
+	{fsc_output_when_opts, out}, {formats, out},                                               \
+	{                                                                                          \
+		fsc_output_where_opts, out                                                         \
+	}
 
 /* Opens what the options name and fills in the sink's format and where it goes to; a usage error
  * where the format has no place for the data. Never waits for a FIFO's reader. */
