@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve(struct fsc_buf *b, size_t more)
+static bool reserve_bytes(struct fsc_buf *b, size_t more)
 {
 	size_t cap = b->cap ? b->cap : 64;
 	char *p;
@@ -33,7 +33,7 @@ static bool reserve(struct fsc_buf *b, size_t more)
 
 void fsc_buf_add(struct fsc_buf *b, const char *s, size_t n)
 {
-	if (!reserve(b, n))
+	if (!reserve_bytes(b, n))
 		return;
 	memcpy(b->s + b->n, s, n);
 	b->n += n;
@@ -58,7 +58,7 @@ void fsc_buf_vprintf(struct fsc_buf *b, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
-	if (n < 0 || !reserve(b, (size_t)n))
+	if (n < 0 || !reserve_bytes(b, (size_t)n))
 		return;
 	vsnprintf(b->s + b->n, (size_t)n + 1, fmt, ap);
 	b->n += (size_t)n;
@@ -75,7 +75,7 @@ void fsc_buf_printf(struct fsc_buf *b, const char *fmt, ...)
 
 void fsc_buf_pad(struct fsc_buf *b, char c, size_t n)
 {
-	if (!n || !reserve(b, n))
+	if (!n || !reserve_bytes(b, n))
 		return;
 	memset(b->s + b->n, c, n);
 	b->n += n;

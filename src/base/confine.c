@@ -1,4 +1,4 @@
-/* Rights are given up in layers, none of which relies on another: user and groups, capabilities,
+/* Privileges are dropped in independent layers: user and groups, capabilities,
  * limits, system calls. Files that are open stay open: they are what the child is there to read. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* setresuid */
@@ -24,7 +24,7 @@
 
 static void become_nobody(void)
 {
-	/* Each may be refused, to an ordinary user for one: what follows is tried all the same. */
+	/* Each may fail, for an ordinary user for example: the next is tried regardless. */
 	if (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 	    setresuid(NOBODY, NOBODY, NOBODY))
 		errno = 0;
@@ -42,8 +42,7 @@ static void drop_capabilities(void)
 
 static void limit_resources(void)
 {
-	/* A core file of one byte is not written, and not handed to a program either; one of none
-	 * would be. */
+	/* A limit of 1 byte prevents core files and core handlers; 0 would still run a handler. */
 	const struct rlimit none = {0, 0}, one = {1, 1};
 
 	setrlimit(RLIMIT_CORE, &one);
@@ -54,7 +53,7 @@ static void limit_resources(void)
 /* Both are undone by a change of user. */
 static void tie_to_parent(void)
 {
-	prctl(PR_SET_DUMPABLE, 0); /* our memory is a copy of our parent's: for no debugger */
+	prctl(PR_SET_DUMPABLE, 0); /* our memory is a copy of our parent's: keep debuggers out */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -101,7 +100,7 @@ static void add_return(struct filter *f, uint32_t what)
 	f->insns[f->n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, what);
 }
 
-/* Goes on with the next instruction if it holds, else skips as many. */
+/* Continues with the next instruction if true, else skips this many. */
 static void add_unless(struct filter *f, unsigned short test, uint32_t value, uint8_t skip)
 {
 	f->insns[f->n++] =
@@ -111,7 +110,7 @@ static void add_unless(struct filter *f, unsigned short test, uint32_t value, ui
 static const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
 
 /* The low half of an argument: on both machines it comes first. */
-static size_t argument(int i)
+static size_t argument_offset(int i)
 {
 	return offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)i;
 }
@@ -120,7 +119,7 @@ static size_t argument(int i)
 static void add_without_bits(struct filter *f, uint32_t nr, int arg, uint32_t bits)
 {
 	add_unless(f, BPF_JEQ, nr, 4);
-	add_load(f, argument(arg));
+	add_load(f, argument_offset(arg));
 	add_unless(f, BPF_JSET, bits, 1);
 	add_return(f, refuse);
 	add_return(f, SECCOMP_RET_ALLOW);
@@ -130,7 +129,7 @@ static void add_without_bits(struct filter *f, uint32_t nr, int arg, uint32_t bi
 static void add_with_value(struct filter *f, uint32_t nr, int arg, uint32_t value)
 {
 	add_unless(f, BPF_JEQ, nr, 4);
-	add_load(f, argument(arg));
+	add_load(f, argument_offset(arg));
 	add_unless(f, BPF_JEQ, value, 1);
 	add_return(f, SECCOMP_RET_ALLOW);
 	add_return(f, refuse);

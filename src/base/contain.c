@@ -1,7 +1,7 @@
 /* libdw trusts the files it reads: a few changed bytes make it read past its memory. So it works in
- * a child process, which has a minute, is the first to go when memory runs out, and whose death is
- * an ordinary error here. Files of strangers may be made to take the child over, so it has no
- * rights (confine.c): what it reads was opened before. The answer comes back through a pipe. */
+ * a child process, which has a minute, is the first to be killed when memory runs out, and whose
+ * death is an ordinary error here. A malicious file may take the child over, so it has no
+ * privileges (confine.c): its input was opened before. The answer comes back through a pipe. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* pipe2 */
 #endif
@@ -44,7 +44,7 @@ static bool write_all(int fd, const void *bytes, size_t n)
 	return true;
 }
 
-/* Undoes what the program arranged for itself: its signals are not ours to handle. */
+/* Undoes the signal setup inherited from the program. */
 static void become_expendable(void)
 {
 	static const int fatal[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM, SIGSEGV, SIGBUS, SIGABRT};
@@ -88,8 +88,9 @@ static int take_answer(int fd, const char *what, struct fsc_vec *out, struct fsc
 	return a.rc;
 }
 
-static _Noreturn void answer(int fd, int (*fn)(void *arg, struct fsc_vec *out, struct fsc_err *err),
-			     void *arg, struct fsc_vec *out)
+static _Noreturn void answer_parent(int fd,
+				    int (*fn)(void *arg, struct fsc_vec *out, struct fsc_err *err),
+				    void *arg, struct fsc_vec *out)
 {
 	struct answer a = {0};
 
@@ -110,7 +111,7 @@ int fsc_contain(int (*fn)(void *arg, struct fsc_vec *out, struct fsc_err *err), 
 		return fsc_err_sys(err, errno, "no pipe to read %s", what);
 	pid = fork();
 	if (!pid)
-		answer(ends[1], fn, arg, out);
+		answer_parent(ends[1], fn, arg, out);
 	rc = pid < 0 ? fsc_err_sys(err, errno, "no process to read %s", what) : 0;
 	close(ends[1]);
 	if (!rc)

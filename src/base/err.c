@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int fill(struct fsc_err *err, int code, const char *fmt, va_list ap)
+static int fill_err(struct fsc_err *err, int code, const char *fmt, va_list ap)
 {
 	if (code <= 0)
 		code = code ? -code : EIO;
@@ -24,7 +24,7 @@ int fsc_err_set(struct fsc_err *err, int code, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	code = fill(err, code, fmt, ap);
+	code = fill_err(err, code, fmt, ap);
 	va_end(ap);
 	return code;
 }
@@ -35,7 +35,7 @@ int fsc_err_sys(struct fsc_err *err, int code, const char *fmt, ...)
 	size_t n;
 
 	va_start(ap, fmt);
-	code = fill(err, code, fmt, ap);
+	code = fill_err(err, code, fmt, ap);
 	va_end(ap);
 	if (!err)
 		return code;
@@ -49,7 +49,7 @@ int fsc_err_usage(struct fsc_err *err, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	fill(err, EINVAL, fmt, ap);
+	fill_err(err, EINVAL, fmt, ap);
 	va_end(ap);
 	if (err)
 		err->usage = true;

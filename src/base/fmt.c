@@ -32,7 +32,7 @@ static int utf8(const char *s, uint32_t *cp)
 	return n;
 }
 
-static bool controls(uint32_t cp)
+static bool is_control(uint32_t cp)
 {
 	return cp < 0x20 || (cp >= 0x7f && cp < 0xa0) || (cp >= 0x2028 && cp <= 0x202e) ||
 	       (cp >= 0x2066 && cp <= 0x2069) || cp == 0x200e || cp == 0x200f || cp == 0x061c ||
@@ -54,7 +54,7 @@ void fsc_fmt_term(struct fsc_buf *b, const char *s)
 	while (*s) {
 		int n = utf8(s, &cp);
 
-		if (n && !controls(cp)) {
+		if (n && !is_control(cp)) {
 			fsc_buf_add(b, s, (size_t)n);
 			s += n;
 			continue;
@@ -76,7 +76,7 @@ void fsc_fmt_xml(struct fsc_buf *b, const char *s)
 		int n = utf8(s, &cp);
 		size_t i = 0;
 
-		if (!n || controls(cp) || (cp & 0xfffe) == 0xfffe) {
+		if (!n || is_control(cp) || (cp & 0xfffe) == 0xfffe) {
 			s = add_hex(b, s, n);
 			continue;
 		}
@@ -105,7 +105,7 @@ void fsc_fmt_json(struct fsc_buf *b, const char *s)
 		}
 		if (cp == '"' || cp == '\\')
 			fsc_buf_printf(b, "\\%c", (char)cp);
-		else if (controls(cp))
+		else if (is_control(cp))
 			fsc_buf_printf(b, "\\u%04x", cp);
 		else
 			fsc_buf_add(b, s, (size_t)n);

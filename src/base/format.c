@@ -1,4 +1,4 @@
-/* Taking formats apart and filling in what belongs there. The numbers are printed by the C library,
+/* Parsing formats and filling in values. The numbers are printed by the C library,
  * with a format made again from checked parts, never with the user's own text. */
 #include "base/format.h"
 
@@ -11,7 +11,7 @@
 
 enum { MAX_WIDTH = 1000 };
 
-static int digit(char c, int base)
+static int digit_value(char c, int base)
 {
 	int v = isdigit((unsigned char)c)    ? c - '0'
 		: isxdigit((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10
@@ -25,8 +25,8 @@ static char number_escape(const char **s, const char *end, int base, int most)
 {
 	unsigned v = 0;
 
-	for (; most-- && *s < end && digit(**s, base) >= 0; (*s)++)
-		v = v * (unsigned)base + (unsigned)digit(**s, base);
+	for (; most-- && *s < end && digit_value(**s, base) >= 0; (*s)++)
+		v = v * (unsigned)base + (unsigned)digit_value(**s, base);
 	return (char)v;
 }
 
@@ -43,9 +43,9 @@ char fsc_format_char(const char **s, const char *end)
 		(*s)++;
 		return to[known - from];
 	}
-	if (digit(**s, 8) >= 0)
+	if (digit_value(**s, 8) >= 0)
 		return number_escape(s, end, 8, 3);
-	if (**s == 'x' && *s + 1 < end && digit((*s)[1], 16) >= 0) {
+	if (**s == 'x' && *s + 1 < end && digit_value((*s)[1], 16) >= 0) {
 		(*s)++;
 		return number_escape(s, end, 16, 2);
 	}
@@ -80,7 +80,7 @@ static void take_length(const char **s, const char *end, struct fsc_conv *c)
 		c->length = **s != 'h' ? 'l' : c->length == 'h' ? 'H' : 'h';
 }
 
-static int refuse(const struct fsc_conv *c, const char *from, size_t n, struct fsc_err *err)
+static int refuse_conv(const struct fsc_conv *c, const char *from, size_t n, struct fsc_err *err)
 {
 	static const struct {
 		const char *kinds, *why;
@@ -119,7 +119,7 @@ static int take_conv(const char **s, const char *end, struct fsc_conv *c, struct
 	}
 	take_length(s, end, c);
 	if (*s >= end || !**s || !strchr("scdiuxXopKU", **s))
-		return refuse(c, from, (size_t)(*s - from) + (*s < end), err);
+		return refuse_conv(c, from, (size_t)(*s - from) + (*s < end), err);
 	c->kind = *(*s)++;
 	if (c->kind == 'i')
 		c->kind = 'd';
@@ -128,7 +128,7 @@ static int take_conv(const char **s, const char *end, struct fsc_conv *c, struct
 	return 0;
 }
 
-static struct fsc_conv *push(struct fsc_format *f)
+static struct fsc_conv *push_conv(struct fsc_format *f)
 {
 	struct fsc_conv *c;
 
@@ -166,7 +166,7 @@ int fsc_format_parse(const char *raw, size_t n, unsigned column, struct fsc_form
 			fsc_buf_putc(&text, fsc_format_char(&s, end));
 			continue;
 		}
-		c = push(ret);
+		c = push_conv(ret);
 		if (!c)
 			return fsc_err_nomem(err);
 		c->column = column + (unsigned)(s - raw);
@@ -177,7 +177,7 @@ int fsc_format_parse(const char *raw, size_t n, unsigned column, struct fsc_form
 	}
 	if (rc || (!text.n && !text.failed))
 		return rc;
-	return push(ret)
+	return push_conv(ret)
 		   ? set_before(FSC_AT(struct fsc_conv, &ret->convs, ret->convs.n - 1), &text, err)
 		   : fsc_err_nomem(err);
 }
@@ -186,7 +186,7 @@ struct fsc_conv *fsc_format_push_named(struct fsc_format *f, const char *name, c
 				       char length)
 {
 	size_t first = f->convs.n;
-	struct fsc_conv *c = push(f);
+	struct fsc_conv *c = push_conv(f);
 
 	if (!c)
 		return NULL;
@@ -236,7 +236,7 @@ int64_t fsc_conv_number(const struct fsc_conv *c, uint64_t v)
 }
 
 /* "%-08.3" and what follows, from the parts. */
-static void rebuild(const struct fsc_conv *c, const char *tail, char *out, size_t size)
+static void rebuild_conv(const struct fsc_conv *c, const char *tail, char *out, size_t size)
 {
 	char width[8] = "", precision[8] = "";
 
@@ -266,7 +266,7 @@ void fsc_conv_put_number(const struct fsc_conv *c, uint64_t v,
 		return;
 	}
 	tail[2] = c->kind;
-	rebuild(c, tail, format, sizeof(format));
+	rebuild_conv(c, tail, format, sizeof(format));
 	snprintf(out, sizeof(out), format, (long long)n);
 	fsc_buf_puts(b, out);
 }

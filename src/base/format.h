@@ -1,6 +1,6 @@
-/* A printf-like format taken apart, so that it can be checked before the run and filled with values
- * that come as numbers. It knows nothing of calls or expressions: whoever binds values to the
- * conversions writes down which value, which text, and under which name. */
+/* A printf-like format split into conversions, so that it can be checked before the run and filled
+ * with numbers later. It knows nothing of calls or expressions: the caller binds a value, a text
+ * and a name to each conversion. */
 #ifndef FSC_BASE_FORMAT_H
 #define FSC_BASE_FORMAT_H
 
@@ -24,7 +24,7 @@ struct fsc_conv {
 	char flags[6];
 	int width, precision; /* FSC_FORMAT_NONE where not given */
 	unsigned column;      /* where it was written, from 1 */
-	/* bound by whoever knows the expressions */
+	/* bound by the caller */
 	char *name;		     /* of what is shown, owned; NULL: an expression */
 	int value;		     /* index of its value; FSC_FORMAT_NONE: the task's name */
 	int string;		     /* index of its text; FSC_FORMAT_NONE: a number */
@@ -37,7 +37,7 @@ struct fsc_format {
 	bool custom;	      /* the user wrote it */
 };
 
-/* Takes n bytes of raw text apart, C's escapes included; column is where they stand in what the
+/* Parses n bytes of raw text with C's escapes; column is where they stand in what the
  * user typed. Refuses, as usage errors, what is no conversion of printf, and those that make no
  * sense here (%n, %f, '*'). The caller owns ret (fsc_format_release), also after a failure. */
 int fsc_format_parse(const char *raw, size_t n, unsigned column, struct fsc_format *ret,

@@ -1,5 +1,5 @@
-/* One function on a stack: as symbols and debug information tell it, as stacks keep it, as it is
- * shown. Whoever hands one out owns its strings. */
+/* One function on a stack: from symbols and debug information, in stacks and in output. The
+ * provider owns the strings. */
 #ifndef FSC_BASE_FRAME_H
 #define FSC_BASE_FRAME_H
 

@@ -20,7 +20,7 @@ bool fsc_log_shows(enum fsc_log_level level)
 	return level <= log_level;
 }
 
-static void emit(const char *prefix, const char *text)
+static void write_line(const char *prefix, const char *text)
 {
 	struct fsc_buf b = {0};
 	ssize_t n;
@@ -45,7 +45,7 @@ void fsc_log(enum fsc_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	emit(prefix[level], text);
+	write_line(prefix[level], text);
 }
 
 void fsc_log_err(const struct fsc_err *err)

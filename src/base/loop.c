@@ -26,8 +26,8 @@ int fsc_loop_init(struct fsc_loop *l, struct fsc_err *err)
 }
 
 /* Owns fd from here on, unless it is a plain one. */
-static int add(struct fsc_loop *l, enum kind kind, int fd, fsc_loop_fn fn, void *arg,
-	       struct fsc_err *err)
+static int add_watch(struct fsc_loop *l, enum kind kind, int fd, fsc_loop_fn fn, void *arg,
+		     struct fsc_err *err)
 {
 	struct fsc_loop_watch *w = fd < 0 ? NULL : calloc(1, sizeof(*w));
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = w};
@@ -48,11 +48,11 @@ static int add(struct fsc_loop *l, enum kind kind, int fd, fsc_loop_fn fn, void 
 
 int fsc_loop_watch_fd(struct fsc_loop *l, int fd, fsc_loop_fn fn, void *arg, struct fsc_err *err)
 {
-	return add(l, PLAIN, fd, fn, arg, err);
+	return add_watch(l, PLAIN, fd, fn, arg, err);
 }
 
 /* The watch stays in the list: an event that epoll has returned already may point to it. */
-static void ignore(struct fsc_loop *l, struct fsc_loop_watch *w)
+static void ignore_watch(struct fsc_loop *l, struct fsc_loop_watch *w)
 {
 	epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
 	w->fn = NULL;
@@ -62,14 +62,14 @@ void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd)
 {
 	for (struct fsc_loop_watch *w = l->watches; w; w = w->next)
 		if (w->kind == PLAIN && w->fd == fd && w->fn)
-			ignore(l, w);
+			ignore_watch(l, w);
 }
 
 void fsc_loop_cancel(struct fsc_loop *l, fsc_loop_fn fn, void *arg)
 {
 	for (struct fsc_loop_watch *w = l->watches; w; w = w->next)
 		if (w->kind == TIMER && w->fn == fn && w->arg == arg)
-			ignore(l, w);
+			ignore_watch(l, w);
 }
 
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,
@@ -86,17 +86,17 @@ int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn 
 		close(fd);
 		return fsc_err_sys(err, code, "cannot set a timer of %g s", seconds);
 	}
-	return add(l, TIMER, fd, fn, arg, err);
+	return add_watch(l, TIMER, fd, fn, arg, err);
 }
 
 int fsc_loop_signals(struct fsc_loop *l, const sigset_t *set, fsc_loop_fn fn, void *arg,
 		     struct fsc_err *err)
 {
-	return add(l, SIGNAL, signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK), fn, arg, err);
+	return add_watch(l, SIGNAL, signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK), fn, arg, err);
 }
 
-/* What there is to know about the event; 0 if it was none after all. */
-static bool take(const struct fsc_loop_watch *w, int *n)
+/* Reads the count of a timer or the number of a signal; false if nothing was pending. */
+static bool take_event(const struct fsc_loop_watch *w, int *n)
 {
 	struct signalfd_siginfo si;
 	uint64_t expired;
@@ -128,7 +128,7 @@ int fsc_loop_run(struct fsc_loop *l, struct fsc_err *err)
 			struct fsc_loop_watch *w = ev[i].data.ptr;
 			int what, rc;
 
-			if (!w->fn || !take(w, &what))
+			if (!w->fn || !take_event(w, &what))
 				continue;
 			rc = w->fn(l, what, w->arg, err);
 			if (rc < 0)

@@ -1,4 +1,4 @@
-/* The event loop: descriptors, timers and signals in one place, no handler ever runs in between. */
+/* The event loop: descriptors, timers and signals in one place, handled one at a time. */
 #ifndef FSC_BASE_LOOP_H
 #define FSC_BASE_LOOP_H
 
@@ -16,21 +16,21 @@ struct fsc_loop {
 };
 
 /* Called when the descriptor is readable; n is the number of expirations of a timer, the number of
- * a signal, else 0. A negative return ends the loop with it; set loop->stop to end it well. */
+ * a signal, else 0. A negative return ends the loop with it; set loop->stop to end it normally. */
 typedef int (*fsc_loop_fn)(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err);
 
 int fsc_loop_init(struct fsc_loop *l, struct fsc_err *err);
-/* Watches a descriptor the caller keeps owning. */
+/* Watches a descriptor, which stays the caller's. */
 int fsc_loop_watch_fd(struct fsc_loop *l, int fd, fsc_loop_fn fn, void *arg, struct fsc_err *err);
-/* Stops watching a descriptor of fsc_loop_watch_fd(), from within a handler, too: one that stays
- * readable for ever, as that of a process that has ended, would be reported again and again. */
+/* Stops watching a descriptor of fsc_loop_watch_fd(), from within a handler, too: a pidfd stays
+ * readable once its process has exited, and would be reported for ever. */
 void fsc_loop_unwatch_fd(struct fsc_loop *l, int fd);
-/* Fires after seconds, and then every so often if it repeats. */
+/* Fires after seconds, then at that interval if it repeats. */
 int fsc_loop_timer(struct fsc_loop *l, double seconds, bool repeat, fsc_loop_fn fn, void *arg,
 		   struct fsc_err *err);
-/* Takes back the timers that call fn with arg; from within a handler, too. */
+/* Cancels the timers that call fn with arg; from within a handler, too. */
 void fsc_loop_cancel(struct fsc_loop *l, fsc_loop_fn fn, void *arg);
-/* Takes the signals of set, which must be blocked already. */
+/* Handles the signals of set, which must be blocked already. */
 int fsc_loop_signals(struct fsc_loop *l, const sigset_t *set, fsc_loop_fn fn, void *arg,
 		     struct fsc_err *err);
 /* Blocks until stopped. */

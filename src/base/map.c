@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t hash(const void *key, size_t len)
+static uint64_t hash_key(const void *key, size_t len)
 {
 	const unsigned char *p = key;
 	uint64_t h = 0xcbf29ce484222325u;
@@ -14,10 +14,10 @@ static uint64_t hash(const void *key, size_t len)
 	return h ^ (h >> 29);
 }
 
-static struct fsc_map_slot *find(struct fsc_map_slot *slots, size_t cap, const void *key,
-				 size_t len)
+static struct fsc_map_slot *find_slot(struct fsc_map_slot *slots, size_t cap, const void *key,
+				      size_t len)
 {
-	for (size_t i = hash(key, len) & (cap - 1);; i = (i + 1) & (cap - 1)) {
+	for (size_t i = hash_key(key, len) & (cap - 1);; i = (i + 1) & (cap - 1)) {
 		struct fsc_map_slot *s = &slots[i];
 
 		if (!s->key || (s->len == len && !memcmp(s->key, key, len)))
@@ -25,7 +25,7 @@ static struct fsc_map_slot *find(struct fsc_map_slot *slots, size_t cap, const v
 	}
 }
 
-static bool grow(struct fsc_map *m)
+static bool grow_slots(struct fsc_map *m)
 {
 	size_t cap = m->cap ? m->cap * 2 : 64;
 	struct fsc_map_slot *slots = calloc(cap, sizeof(*slots));
@@ -34,7 +34,7 @@ static bool grow(struct fsc_map *m)
 		return false;
 	for (size_t i = 0; i < m->cap; i++)
 		if (m->slots[i].key)
-			*find(slots, cap, m->slots[i].key, m->slots[i].len) = m->slots[i];
+			*find_slot(slots, cap, m->slots[i].key, m->slots[i].len) = m->slots[i];
 	free(m->slots);
 	m->slots = slots;
 	m->cap = cap;
@@ -45,9 +45,9 @@ uint64_t *fsc_map_put(struct fsc_map *m, const void *key, size_t len, bool *ret_
 {
 	struct fsc_map_slot *s;
 
-	if (m->n * 4 >= m->cap * 3 && !grow(m))
+	if (m->n * 4 >= m->cap * 3 && !grow_slots(m))
 		return NULL;
-	s = find(m->slots, m->cap, key, len);
+	s = find_slot(m->slots, m->cap, key, len);
 	if (ret_new)
 		*ret_new = !s->key;
 	if (s->key)
@@ -68,15 +68,15 @@ uint64_t *fsc_map_get(const struct fsc_map *m, const void *key, size_t len)
 
 	if (!m->cap)
 		return NULL;
-	s = find(m->slots, m->cap, key, len);
+	s = find_slot(m->slots, m->cap, key, len);
 	return s->key ? &s->value : NULL;
 }
 
-/* What follows in the same run of slots moves up where it is looked for further ahead: no marks of
- * removed keys are left behind, so that a table whose keys come and go does not fill up. */
+/* Later keys of the same probe sequence move up: there are no tombstones, so that a table whose
+ * keys come and go does not fill up. */
 void fsc_map_remove(struct fsc_map *m, const void *key, size_t len)
 {
-	struct fsc_map_slot *hole = m->cap ? find(m->slots, m->cap, key, len) : NULL;
+	struct fsc_map_slot *hole = m->cap ? find_slot(m->slots, m->cap, key, len) : NULL;
 	size_t mask = m->cap - 1, at;
 
 	if (!hole || !hole->key)
@@ -85,7 +85,7 @@ void fsc_map_remove(struct fsc_map *m, const void *key, size_t len)
 	m->n--;
 	at = (size_t)(hole - m->slots);
 	for (size_t i = (at + 1) & mask; m->slots[i].key; i = (i + 1) & mask) {
-		size_t home = hash(m->slots[i].key, m->slots[i].len) & mask;
+		size_t home = hash_key(m->slots[i].key, m->slots[i].len) & mask;
 
 		if (((i - home) & mask) < ((i - at) & mask))
 			continue;

@@ -22,7 +22,7 @@ struct fsc_map {
 uint64_t *fsc_map_put(struct fsc_map *m, const void *key, size_t len, bool *ret_new);
 /* The value's place, or NULL if the key is absent. */
 uint64_t *fsc_map_get(const struct fsc_map *m, const void *key, size_t len);
-/* Takes a key out; harmless if it is absent. Places of other values move. */
+/* Removes a key, if present. Places of other values move. */
 void fsc_map_remove(struct fsc_map *m, const void *key, size_t len);
 /* Makes *ret a copy; false when memory is out, *ret is empty then. */
 bool fsc_map_copy(const struct fsc_map *from, struct fsc_map *ret);

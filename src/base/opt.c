@@ -23,7 +23,7 @@ struct flat {
 	int n;
 };
 
-static void flatten(const struct fsc_opt_set *sets, struct flat *f)
+static void flatten_tables(const struct fsc_opt_set *sets, struct flat *f)
 {
 	char *l = f->letters;
 
@@ -115,7 +115,7 @@ static int set_value(const struct fsc_opt *o, void *values, const char *text, st
 	return fsc_err_usage(err, "--%s cannot be set", o->name);
 }
 
-static int unknown(const struct flat *f, const char *arg, int letter, struct fsc_err *err)
+static int unknown_option(const struct flat *f, const char *arg, int letter, struct fsc_err *err)
 {
 	struct fsc_nearest near = {0};
 	char name[80], dashed[84], text[540];
@@ -142,7 +142,7 @@ static int unknown(const struct flat *f, const char *arg, int letter, struct fsc
 	return fsc_err_usage(err, "unknown option '%s'; see --help", dashed);
 }
 
-static int find(const struct flat *f, int id)
+static int find_option(const struct flat *f, int id)
 {
 	if (id >= FIRST_ID)
 		return id - FIRST_ID < f->n ? id - FIRST_ID : -1;
@@ -158,20 +158,20 @@ int fsc_opt_parse(const struct fsc_opt_set *sets, int argc, char **argv, int *re
 	struct flat f = {0};
 	int id, i, rc;
 
-	flatten(sets, &f);
+	flatten_tables(sets, &f);
 	optind = 0;
 	opterr = 0;
 	while ((id = getopt_long(argc, argv, f.letters, f.longs, NULL)) != -1) {
 		if (id == '?')
-			return unknown(&f, argv[optind - 1], optopt, err);
+			return unknown_option(&f, argv[optind - 1], optopt, err);
 		if (id == ':') {
-			i = find(&f, optopt);
+			i = find_option(&f, optopt);
 			return fsc_err_usage(err, "option '%s' needs %s", argv[optind - 1],
 					     i < 0 ? "an argument" : f.opt[i]->arg);
 		}
-		i = find(&f, id);
+		i = find_option(&f, id);
 		if (i < 0)
-			return unknown(&f, argv[optind - 1], id, err);
+			return unknown_option(&f, argv[optind - 1], id, err);
 		rc = set_value(f.opt[i], f.values[i], optarg, err);
 		if (rc)
 			return rc;

@@ -1,4 +1,4 @@
-/* Reading a file whose size is not known before: files of /proc and tracefs say 0. */
+/* Reading a file of unknown size: files of /proc and tracefs report 0. */
 #include "base/slurp.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #define SIZE_LIMIT (1u << 30)
 
 /* Doubles the text's memory. */
-static int grow(char **text, size_t *cap, const char *path, struct fsc_err *err)
+static int grow_text(char **text, size_t *cap, const char *path, struct fsc_err *err)
 {
 	size_t bigger = *cap ? *cap * 2 : FIRST_SIZE;
 	char *p;
@@ -37,7 +37,7 @@ int fsc_slurp_fd(int fd, const char *path, char **ret, size_t *ret_n, struct fsc
 		int rc;
 
 		if (cap - n < 2) {
-			rc = grow(&text, &cap, path, err);
+			rc = grow_text(&text, &cap, path, err);
 			if (rc)
 				return rc;
 		}

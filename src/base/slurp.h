@@ -6,11 +6,11 @@
 
 #include "base/err.h"
 
-/* Reads path (relative to dirfd, AT_FDCWD for here) to its end; its size need not be known before.
- * The text gets a zero byte behind it; the caller frees it. Never waits on a FIFO. Fails with the
- * errno of the system, or EFBIG past 1 GB. */
+/* Reads path (relative to dirfd, AT_FDCWD for here) to its end; its size need not be known. The
+ * text is zero-terminated; the caller frees it. Never waits on a FIFO. Fails with the errno of the
+ * system, or EFBIG past 1 GB. */
 int fsc_slurp(int dirfd, const char *path, char **ret, size_t *ret_n, struct fsc_err *err);
-/* The rest of an open file or pipe, called path in messages; as patient as the descriptor is. */
+/* The rest of an open file or pipe, called path in messages; blocks if the descriptor does. */
 int fsc_slurp_fd(int fd, const char *path, char **ret, size_t *ret_n, struct fsc_err *err);
 
 #endif

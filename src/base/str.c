@@ -1,5 +1,4 @@
-/* Patterns over names (fnmatch and regcomp do the work) and the search for a name somebody meant.
- */
+/* Patterns over names (fnmatch and regcomp do the work) and the search for similar names. */
 #include "base/str.h"
 
 #include <stdlib.h>
@@ -109,7 +108,7 @@ int fsc_str_distance(const char *a, const char *b, int limit)
 }
 
 /* Lower is nearer; a name that contains the wanted one is nearer than a distant typing mistake. */
-static int score(const char *wanted, const char *name)
+static int score_name(const char *wanted, const char *name)
 {
 	int len = (int)strlen(wanted);
 	int limit = len < 4 ? 1 : len < 8 ? 2 : 3;
@@ -124,7 +123,7 @@ static int score(const char *wanted, const char *name)
 
 void fsc_nearest_offer(struct fsc_nearest *n, const char *name)
 {
-	int s = score(n->wanted, name);
+	int s = score_name(n->wanted, name);
 	const int max = (int)(sizeof(n->best) / sizeof(n->best[0]));
 	int i;
 

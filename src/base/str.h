@@ -35,8 +35,7 @@ int fsc_str_each(const struct fsc_vec *texts,
 		 struct fsc_err *err);
 
 /* Reads the first n letters as a duration: a number and ns, us, ms, s or m. Nanoseconds; false for
- * anything else, and for one that FSC_STR_LONGEST_NS is too short for, which *ret_ns tells: else it
- * is 0 then. */
+ * anything else, with *ret_ns 0, and for one longer than FSC_STR_LONGEST_NS, with *ret_ns set. */
 #define FSC_STR_LONGEST_NS 9e18 /* about 285 years */
 bool fsc_str_duration(const char *s, size_t n, double *ret_ns);
 

@@ -42,7 +42,7 @@ static int by_time(const void *pa, const void *pb)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* What is left after the first n. */
+/* Drops the first n records. */
 static int keep_rest(struct fsc_timeline *t, size_t n, struct fsc_err *err)
 {
 	struct fsc_timeline left;

@@ -1,4 +1,4 @@
-/* Records that come from several buffers, given on in the order of time. */
+/* Sorts records of several buffers by time. */
 #ifndef FSC_BASE_TIMELINE_H
 #define FSC_BASE_TIMELINE_H
 
@@ -24,13 +24,13 @@ void fsc_timeline_release(struct fsc_timeline *t);
 /* Copies a record. */
 int fsc_timeline_add(struct fsc_timeline *t, uint64_t time_ns, const void *record, size_t size,
 		     struct fsc_err *err);
-/* Gives on what is not later than until_ns, the earliest first, of one time in the order it came;
- * the rest stays. fn may write into the record, which is gone when it returns. A failure of fn ends
- * it; the record is taken then, too. */
+/* Passes on records up to until_ns, earliest first, equal times in order of arrival; the rest
+ * stays. fn may write into the record, which is removed when fn returns, also after a failure,
+ * which ends the call. */
 int fsc_timeline_take(struct fsc_timeline *t, uint64_t until_ns,
 		      int (*fn)(void *record, size_t size, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_err *err);
-/* Record i of those that wait, in no order. */
+/* Pending record i, in no order. */
 const void *fsc_timeline_at(const struct fsc_timeline *t, size_t i);
 
 #endif

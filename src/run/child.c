@@ -1,5 +1,5 @@
-/* Holding a program at exec by ptrace. Nothing of ours runs in the child after the probes are on,
- * so that not even one call of our own is counted. */
+/* Holding a program at exec by ptrace. None of our code runs in the child once the probes are
+ * attached, so none of our calls is counted. */
 #include "run/child.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "proc/cputime.h"
 
-static void run(char *const *argv, const sigset_t *mask, int report)
+static void exec_child(char *const *argv, const sigset_t *mask, int report)
 {
 	int code = 0;
 
@@ -40,7 +40,7 @@ static int wait_for(pid_t pid, int *status)
 }
 
 /* Drives the child from its first stop to the stop at exec. */
-static int drive(pid_t pid)
+static int drive_to_exec(pid_t pid)
 {
 	int status, sig = 0;
 
@@ -61,7 +61,7 @@ static int drive(pid_t pid)
 	}
 }
 
-static int why_not(const char *name, int rc, int report, struct fsc_err *err)
+static int explain_failure(const char *name, int rc, int report, struct fsc_err *err)
 {
 	int code = 0;
 
@@ -93,11 +93,11 @@ int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask
 		return rc;
 	}
 	if (!pid)
-		run(argv, mask, report[1]);
+		exec_child(argv, mask, report[1]);
 	close(report[1]);
-	rc = drive(pid);
+	rc = drive_to_exec(pid);
 	if (rc) {
-		rc = why_not(argv[0], rc, report[0], err);
+		rc = explain_failure(argv[0], rc, report[0], err);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		close(report[0]);

@@ -1,4 +1,4 @@
-/* A program run for the user: held before its first instruction until the probes are on. */
+/* A command run for the user: held before its first instruction until the probes are attached. */
 #ifndef FSC_RUN_CHILD_H
 #define FSC_RUN_CHILD_H
 
@@ -20,18 +20,18 @@ struct fsc_child {
 };
 
 /* Starts argv (found as execvp finds it) with the given signal mask and holds it at the end of
- * execve. If we die while it is held, it is killed: it has not run yet. */
+ * execve. If we die while it is held, it is killed. */
 int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask,
 		    struct fsc_err *err);
 /* Lets it run. */
 int fsc_child_release(struct fsc_child *c, struct fsc_err *err);
-/* It has exited: how is noted. */
+/* Notes the exit status and CPU time of a child that has exited. */
 int fsc_child_reap(struct fsc_child *c, struct fsc_err *err);
-/* Waits so many milliseconds for one that has not exited yet, and reaps it if it does. */
+/* Waits up to ms milliseconds for it to exit, and reaps it if it does. */
 int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err);
 /* CPU time, in ns, that it has used; once it has exited, with its children's. */
 uint64_t fsc_child_cpu(const struct fsc_child *c);
-/* Says on stderr how it exited, or that it goes on. Nothing where there is none. */
+/* Logs how it exited, or that it continues; does nothing if none was started. */
 void fsc_child_tell(const struct fsc_child *c);
 /* Kills it if it is still held (it never ran), leaves it alone otherwise. */
 void fsc_child_drop(struct fsc_child *c);

@@ -44,7 +44,7 @@ static bool to_file(const char *path)
 	return path && strcmp(path, "-");
 }
 
-/* Without waiting: a FIFO that nobody reads is an error, not a reason to hang with probes on. */
+/* Nonblocking: a FIFO without a reader is an error, not a reason to hang with probes attached. */
 static FILE *open_file(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);

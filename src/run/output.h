@@ -13,7 +13,7 @@ struct fsc_output_opts {
 	bool timestamps, verbose;
 	int format;
 	const char *output;
-	unsigned ready_fd; /* tests and benchmarks: written to when probes are on */
+	unsigned ready_fd; /* tests and benchmarks: written to when probes are attached */
 };
 
 /* Between them in the help comes -f, whose choices depend on the command. */
@@ -29,13 +29,13 @@ extern const struct fsc_opt fsc_table_formats[], fsc_stack_formats[], fsc_gpu_fo
 		fsc_output_where_opts, out                                                         \
 	}
 
-/* Opens what the options name and fills in the sink's format and where it goes to; a usage error
- * where the format has no place for the data. Never waits for a FIFO's reader. */
+/* Opens the output and fills in the sink; a usage error if the format does not support the data.
+ * Never waits for a FIFO's reader. */
 int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,
 		    struct fsc_err *err);
-/* Where data goes to alone: a path ("-" or NULL: stdout). */
+/* Fills in only where data goes: a path ("-" or NULL: stdout). */
 int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err);
-/* Closes it; what could not be written is an error. To be called again does nothing. */
+/* Closes it; a failed write is an error. A second call does nothing. */
 int fsc_output_close(const char *path, struct fsc_sink *sink, struct fsc_err *err);
 
 #endif

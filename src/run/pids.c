@@ -33,8 +33,8 @@ pid_t fsc_pids_owner(pid_t task)
 	return fsc_task_status(task, "Tgid:");
 }
 
-/* Readable when the process exits, though its parent may not have asked for its status yet. Needs
- * no rights over the process, as kill(pid, 0) does. */
+/* Readable when the process exits, even before its parent reaps it. Unlike kill(pid, 0) it needs no
+ * permission. */
 static int open_pid(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -1,4 +1,4 @@
-/* Processes given by number, watched by descriptors until they exit; and the CPU time they use. */
+/* Processes given by pid, watched through pidfds until they exit; and the CPU time they use. */
 #ifndef FSC_RUN_PIDS_H
 #define FSC_RUN_PIDS_H
 
@@ -26,18 +26,18 @@ struct fsc_pids {
 void fsc_pids_init(struct fsc_pids *p, struct fsc_loop *loop, fsc_loop_fn fn, void *arg);
 void fsc_pids_release(struct fsc_pids *p);
 
-/* The process that a task belongs to; 0: no such task runs. */
+/* The process that a task belongs to; 0: there is no such task. */
 pid_t fsc_pids_owner(pid_t task);
 /* Adds a process, unless it is there already. -ESRCH: it has exited. */
 int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err);
-/* A zombie has a number and nothing else: no call of it will ever come. -ESRCH of one, 0 else. */
+/* -ESRCH for a zombie, which will never make a call; 0 otherwise. */
 int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err);
-/* Takes those out of the loop that have exited, telling of each (fn may be NULL): their descriptors
- * stay readable for ever. How many still run. */
+/* Removes exited processes from the loop, as their pidfds stay readable for ever, and calls fn (may
+ * be NULL) for each. Returns how many still run. */
 size_t fsc_pids_take_exited(struct fsc_pids *p, void (*fn)(pid_t pid, void *arg), void *arg);
-/* From now on CPU time counts. */
+/* Counts CPU time from now on. */
 void fsc_pids_start(struct fsc_pids *p);
-/* CPU time in ns used since then; of one that has exited, what was seen last. */
+/* CPU time in ns used since then; for an exited process, as last read. */
 uint64_t fsc_pids_cpu(struct fsc_pids *p);
 
 #endif

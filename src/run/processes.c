@@ -1,4 +1,5 @@
-/* The table of processes: fed by the kernel's records of what they do, and by /proc. */
+/* The table of processes: filled from the kernel's records of fork, exec, mmap and exit, and from
+ * /proc. */
 #include "run/processes_priv.h"
 
 #include <ctype.h>
@@ -19,7 +20,7 @@
 #include "proc/libs.h"
 #include "proc/task.h"
 
-/* What a reading needs at hand. */
+/* Context of one reading. */
 struct reading {
 	struct fsc_processes *p;
 	const struct fsc_processes_to *to;
@@ -68,7 +69,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *ta
 {
 	p->targets = targets;
 	for (size_t i = 0; i < p->all.n; i++)
-		process_at(p, i)->judged = false;
+		process_at(p, i)->has_verdict = false;
 	fsc_processes_retell(p);
 }
 
@@ -186,8 +187,8 @@ static bool is_target(const struct fsc_processes *p, const struct process *x)
 	return false;
 }
 
-static int tell_file(const struct reading *r, pid_t pid, const void *key, size_t n,
-		     const char *path, struct fsc_err *err)
+static int report_file(const struct reading *r, pid_t pid, const void *key, size_t n,
+		       const char *path, struct fsc_err *err)
 {
 	bool is_new;
 
@@ -200,9 +201,8 @@ static int tell_file(const struct reading *r, pid_t pid, const void *key, size_t
 	return is_new ? r->to->file(r->to->arg, pid, path, err) : 0;
 }
 
-/* All that it has mapped by now. A process that is gone, or that we may not look at, has no files.
- */
-static int tell_mapped(const struct reading *r, pid_t pid, struct fsc_err *err)
+/* Reports all files mapped so far; none if the process has exited or we lack permission. */
+static int report_mapped(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	int rc = 0;
@@ -211,18 +211,19 @@ static int tell_mapped(const struct reading *r, pid_t pid, struct fsc_err *err)
 	for (size_t i = 0; !rc && i < files.n; i++) {
 		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
 
-		rc = tell_file(r, pid, f->path, strlen(f->path), f->name, err);
+		rc = report_file(r, pid, f->path, strlen(f->path), f->name, err);
 	}
 	fsc_libs_release(&files);
 	return rc;
 }
 
-/* What does not seem wanted is looked at once more after the next reading: each CPU tells for
- * itself what processes do, and the name of a new program may come after what it maps. Nothing is
- * lost by it: whoever is not judged counts. */
-static int judge(const struct reading *r, struct process *x, bool at_once, struct fsc_err *err)
+/* A process that does not match is checked again after the next reading: records of different CPUs
+ * arrive out of order, and the name of a new program may follow its mappings. Nothing is lost:
+ * pending processes count. */
+static int decide_process(const struct reading *r, struct process *x, bool at_once,
+			  struct fsc_err *err)
 {
-	bool wanted, late = x->doubted;
+	bool wanted, late = x->pending_since;
 	int rc;
 
 	if (!x->comm[0])
@@ -230,23 +231,23 @@ static int judge(const struct reading *r, struct process *x, bool at_once, struc
 	if (!x->program)
 		read_program(x);
 	wanted = is_target(r->p, x);
-	if (x->judged && wanted == x->wanted)
+	if (x->has_verdict && wanted == x->wanted)
 		return 0;
 	if (wanted)
-		x->doubted = 0;
-	else if (!x->doubted)
-		x->doubted = r->p->readings;
-	if (!wanted && !at_once && x->doubted == r->p->readings)
+		x->pending_since = 0;
+	else if (!x->pending_since)
+		x->pending_since = r->p->readings;
+	if (!wanted && !at_once && x->pending_since == r->p->readings)
 		return 0;
-	x->judged = true;
+	x->has_verdict = true;
 	x->wanted = wanted;
 	fsc_log(FSC_LOG_DEBUG, "process %d, %s, program %s: %s", x->pid, x->comm,
 		x->program ? x->program : "unknown", wanted ? "watched" : "left alone");
 	if (wanted && !x->cpu_start)
 		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
 	rc = r->to->judged(r->to->arg, x->pid, wanted, err);
-	/* What it mapped while it was in doubt, nobody was told of. */
-	return !rc && wanted && late ? tell_mapped(r, x->pid, err) : rc;
+	/* Files mapped while the verdict was pending have not been reported. */
+	return !rc && wanted && late ? report_mapped(r, x->pid, err) : rc;
 }
 
 /* ---- what processes map ---- */
@@ -270,27 +271,27 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 		return -ENOMEM;
 	if (!x->program)
 		set_program(x, path);
-	/* By now its name and program are known, if it has just begun. */
-	if (!x->judged) {
-		int rc = judge(r, x, false, err);
+	/* By now the name and program of a new process are known. */
+	if (!x->has_verdict) {
+		int rc = decide_process(r, x, false, err);
 
 		if (rc)
 			return rc;
 	}
-	return x->wanted ? tell_file(r, pid, &key, sizeof(key), path, err) : 0;
+	return x->wanted ? report_file(r, pid, &key, sizeof(key), path, err) : 0;
 }
 
-/* That it descends from the command comes after what it did since: each CPU tells for itself. */
-static int adopt(const struct reading *r, struct process *x, struct fsc_err *err)
+/* The fork record may arrive after those of the child: each CPU has its own buffer. */
+static int mark_descendant(const struct reading *r, struct process *x, struct fsc_err *err)
 {
 	if (x->of_command)
 		return 0;
 	x->of_command = true;
-	if (!x->judged && !x->doubted)
+	if (!x->has_verdict && !x->pending_since)
 		return 0;
-	if (!x->doubted)
-		x->doubted = r->p->readings;
-	return judge(r, x, true, err);
+	if (!x->pending_since)
+		x->pending_since = r->p->readings;
+	return decide_process(r, x, true, err);
 }
 
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
@@ -304,19 +305,17 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 		return -ENOMEM;
 	if (!was)
 		was = &none;
-	/* Met, or found in /proc, before the kernel told of it; or it has told of what came later
-	 * first. */
-	if ((x->judged || x->of_command || x->comm[0]) && !x->ended)
-		return was->of_command ? adopt(r, x, err) : 0;
-	/* The number of one that ended. */
-	if (x->judged && r->to->gone(r->to->arg, child, err))
+	/* Already known from a call or from /proc, or from later records read first. */
+	if ((x->has_verdict || x->of_command || x->comm[0]) && !x->ended)
+		return was->of_command ? mark_descendant(r, x, err) : 0;
+	/* The pid of a process that exited is reused. */
+	if (x->has_verdict && r->to->gone(r->to->arg, child, err))
 		return -ENOMEM;
 	free(x->program);
 	*x = (struct process){.pid = child, .of_command = was->of_command};
 	memcpy(x->comm, was->comm, sizeof(x->comm));
 	x->program = was->program ? strdup(was->program) : NULL;
-	/* Most children start another program at once: judged when it maps something, or when it is
-	 * met or gone. */
+	/* Most children exec at once: the verdict waits for a mapping, a call or the exit. */
 	return 0;
 }
 
@@ -330,9 +329,9 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 		return -ENOMEM;
 	snprintf(x->comm, sizeof(x->comm), "%s", comm);
 	free(x->program);
-	x->program = NULL;		    /* the first file it maps, which comes next */
-	x->judged = x->judged && x->wanted; /* what was not wanted may be now */
-	x->doubted = 0;
+	x->program = NULL; /* the first file it maps, which is the next record */
+	x->has_verdict = x->has_verdict && x->wanted; /* the new program may match */
+	x->pending_since = 0;
 	return r->to->exec ? r->to->exec(r->to->arg, pid, err) : 0;
 }
 
@@ -353,18 +352,18 @@ static bool is_gone(const struct reading *r, struct process *x, bool all)
 
 	if (x->ended == 1)
 		x->ended = 2;
-	/* Its name, and its end, may not have been told yet: two readings from now they have. */
-	if (gone && !x->judged && !x->ended && r->p->mmaps) {
+	/* Records of its name and exit may be pending: two readings from now they are not. */
+	if (gone && !x->has_verdict && !x->ended && r->p->mmaps) {
 		x->ended = 1;
 		return false;
 	}
 	return gone;
 }
 
-/* Notes the end of a process and tells of it. */
-static int tell_gone(const struct reading *r, struct process *x, struct fsc_err *err)
+/* Records the exit of a process and reports it. */
+static int report_exit(const struct reading *r, struct process *x, struct fsc_err *err)
 {
-	int rc = x->judged ? 0 : judge(r, x, true, err);
+	int rc = x->has_verdict ? 0 : decide_process(r, x, true, err);
 
 	if (rc)
 		return rc;
@@ -375,9 +374,9 @@ static int tell_gone(const struct reading *r, struct process *x, struct fsc_err 
 	return r->to->gone(r->to->arg, x->pid, err);
 }
 
-/* Those whose last thread is gone leave the table. Whoever is told may ask for others, which are
- * added at its end meanwhile. */
-static int sweep(const struct reading *r, bool all, struct fsc_err *err)
+/* Removes processes whose last thread has exited. Callbacks may add processes at the end meanwhile.
+ */
+static int remove_exited(const struct reading *r, bool all, struct fsc_err *err)
 {
 	size_t kept = 0;
 	int rc = 0;
@@ -387,7 +386,7 @@ static int sweep(const struct reading *r, bool all, struct fsc_err *err)
 		bool gone = is_gone(r, x, all);
 
 		if (gone && !rc)
-			rc = tell_gone(r, x, err);
+			rc = report_exit(r, x, err);
 		if (!gone || rc) {
 			*FSC_AT(struct process *, &r->p->all, kept++) = x;
 			continue;
@@ -403,30 +402,30 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 		       struct fsc_err *err)
 {
 	struct reading r = {p, to};
-	const struct fsc_mmaps_to told = {
+	const struct fsc_mmaps_to handlers = {
 	    .arg = &r, .mmap = on_mmap, .fork = on_fork, .exec = on_exec, .exit = on_exit_of};
 	int rc = 0;
 
 	p->readings++;
 	if (p->mmaps)
-		rc = fsc_mmaps_read(p->mmaps, &told, err);
+		rc = fsc_mmaps_read(p->mmaps, &handlers, err);
 	for (size_t i = 0; !rc && i < p->all.n; i++) {
 		struct process *x = process_at(p, i);
 
-		if (!x->judged && (x->doubted || last))
-			rc = judge(&r, x, last, err);
+		if (!x->has_verdict && (x->pending_since || last))
+			rc = decide_process(&r, x, last, err);
 	}
-	return rc ? rc : sweep(&r, false, err);
+	return rc ? rc : remove_exited(&r, false, err);
 }
 
-/* ---- what runs ---- */
+/* ---- running processes ---- */
 
-static int scan_one(const struct reading *r, pid_t pid, struct fsc_err *err)
+static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
 	struct process *x = find_or_add(r->p, pid, err);
-	int rc = x ? judge(r, x, false, err) : -ENOMEM;
+	int rc = x ? decide_process(r, x, false, err) : -ENOMEM;
 
-	return rc || !x->wanted ? rc : tell_mapped(r, pid, err);
+	return rc || !x->wanted ? rc : report_mapped(r, pid, err);
 }
 
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
@@ -441,12 +440,12 @@ int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *t
 		return fsc_err_sys(err, errno, "cannot list the processes in /proc");
 	while (!rc && (e = readdir(d)))
 		if (isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid())
-			rc = scan_one(&r, (pid_t)atoi(e->d_name), err);
+			rc = scan_process(&r, (pid_t)atoi(e->d_name), err);
 	closedir(d);
-	return rc ? rc : sweep(&r, true, err);
+	return rc ? rc : remove_exited(&r, true, err);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
 {
@@ -460,7 +459,7 @@ int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *er
 }
 
 /* Descends from the command, as far as /proc still shows it. */
-static bool descends(pid_t pid, pid_t from)
+static bool descends_from(pid_t pid, pid_t from)
 {
 	for (int i = 0; i < 64 && pid > 1; i++) {
 		uint64_t start;
@@ -481,12 +480,12 @@ int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 
 	if (!x)
 		return -ENOMEM;
-	if (x->judged)
+	if (x->has_verdict)
 		return 0;
 	if (p->command && !x->of_command)
-		x->of_command = descends(pid, p->command);
-	/* One that is gone already is judged by what the kernel will tell of it. */
+		x->of_command = descends_from(pid, p->command);
+	/* If it has exited already, the kernel's pending records decide. */
 	if (!x->comm[0])
 		fsc_task_comm(x->pid, x->comm, sizeof(x->comm));
-	return x->comm[0] || x->of_command ? judge(&r, x, false, err) : 0;
+	return x->comm[0] || x->of_command ? decide_process(&r, x, false, err) : 0;
 }

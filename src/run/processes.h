@@ -1,6 +1,6 @@
-/* Which processes a monitor is meant to watch, as far as the kernel has told: those that run, those
- * that start, and what they map. A process is judged once and again at each exec; children of a
- * wanted one are wanted where the configuration names a command. */
+/* Which processes are targets of a monitor: those running, those that start, and the files they
+ * map. A process is matched once and again at each exec; descendants of a command are targets, too.
+ */
 #ifndef FSC_RUN_PROCESSES_H
 #define FSC_RUN_PROCESSES_H
 
@@ -15,18 +15,18 @@
 
 struct fsc_processes;
 
-/* Whom to tell; a failure ends the reading and is returned. */
+/* Callbacks; a failure ends the reading and is returned. */
 struct fsc_processes_to {
 	void *arg;
-	/* A process has mapped a file executable that nobody was told of before. */
+	/* A process has mapped an executable file not reported before. */
 	int (*file)(void *arg, pid_t pid, const char *path, struct fsc_err *err);
-	/* The verdict on a process has come, or has changed. */
+	/* The verdict on a process is known, or has changed. */
 	int (*judged)(void *arg, pid_t pid, bool wanted, struct fsc_err *err);
-	/* A process that was judged is gone, with all its threads. */
+	/* A process with a verdict has exited, with all its threads. */
 	int (*gone)(void *arg, pid_t pid, struct fsc_err *err);
-	/* A process is another program from now on. NULL: of no interest. */
+	/* A process has called exec. May be NULL. */
 	int (*exec)(void *arg, pid_t pid, struct fsc_err *err);
-	/* Told of everything that the kernel tells, first and as it is. All NULL: nobody. */
+	/* Gets every record first, unfiltered. Each may be NULL. */
 	struct fsc_mmaps_to also;
 };
 
@@ -34,43 +34,43 @@ struct fsc_processes_to {
 int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **ret,
 		      struct fsc_err *err);
 void fsc_processes_free(struct fsc_processes *p);
-/* Other targets from now on: everything is judged anew. */
+/* Sets other targets: all verdicts are made again. */
 void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *targets);
-/* The same targets, kept elsewhere from now on. */
+/* The same targets at another address. */
 void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets);
-/* Files are told of again, as if nobody had been. */
+/* Reports all files again. */
 void fsc_processes_retell(struct fsc_processes *p);
 /* The command that was started: it and its descendants are wanted. */
 int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *err);
-/* Looks at every process that runs. */
+/* Checks every running process. */
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
-/* Takes in what has happened since the last time. last: whoever is in doubt is judged now. */
+/* Reads pending records. last: pending verdicts are made now. */
 int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
-/* Whether the kernel tells what processes do; otherwise only scans find new ones. */
+/* Whether the kernel reports new processes; otherwise only scans find them. */
 bool fsc_processes_told(const struct fsc_processes *p);
-/* A process that made a call: judged now if it was not yet. */
+/* A process that made a call: gets its verdict now if it is pending. */
 int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
 		      struct fsc_err *err);
-/* Whether all processes are wanted: nobody needs to be judged. */
+/* Whether all processes are targets: no verdicts are needed. */
 bool fsc_processes_all(const struct fsc_processes *p);
 /* Whether the process is wanted, as far as is known. */
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
-/* 1: it is wanted; 0: it is not; -1: nobody knows yet. Also of one that ended lately. */
+/* 1: a target; 0: not; -1: pending. Also for one that exited recently. */
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid);
-/* Whether it is known not to be; also of one that ended lately. */
+/* Whether it is known not to be; also for one that exited recently. */
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
-/* Its name; "" if nothing is known. */
+/* Its name; "" if not known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
 /* How many wanted ones run; ever: and have run. */
 size_t fsc_processes_count(const struct fsc_processes *p, bool ever);
-/* Whether processes were asked for by number, and all that were found have exited. */
+/* Whether targets are given by pid, and all that were found have exited. */
 bool fsc_processes_all_exited(const struct fsc_processes *p);
-/* CPU time, in ns, that wanted processes have used since they were first seen; of one that ended,
- * what was seen last. */
+/* CPU time, in ns, that wanted processes have used since they were first seen; for an exited
+ * process, as last read. */
 uint64_t fsc_processes_cpu(struct fsc_processes *p);
-/* Calls fn for each process that was judged. */
+/* Calls fn for each process with a verdict. */
 int fsc_processes_each(const struct fsc_processes *p,
 		       int (*fn)(pid_t pid, bool wanted, void *arg, struct fsc_err *err), void *arg,
 		       struct fsc_err *err);

@@ -1,4 +1,4 @@
-/* Questions to the table of processes. */
+/* Queries on the table of processes. */
 #include "run/processes_priv.h"
 #include "proc/cputime.h"
 
@@ -6,7 +6,7 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
 {
 	const struct process *x = fsc_processes_find(p, pid);
 
-	return x && x->judged && x->wanted;
+	return x && x->has_verdict && x->wanted;
 }
 
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
@@ -14,7 +14,7 @@ int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 	const struct process *x = fsc_processes_find(p, pid);
 
 	if (x)
-		return x->judged ? x->wanted : -1;
+		return x->has_verdict ? x->wanted : -1;
 	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
 		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
 			return p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
@@ -39,11 +39,11 @@ uint64_t fsc_processes_cpu(struct fsc_processes *p)
 
 	for (size_t i = 0; i < p->all.n; i++) {
 		struct process *x = process_at(p, i);
-		uint64_t now = x->judged && x->wanted ? fsc_cputime_process(x->pid) : 0;
+		uint64_t now = x->has_verdict && x->wanted ? fsc_cputime_process(x->pid) : 0;
 
 		if (now > x->cpu_last)
 			x->cpu_last = now;
-		sum += x->judged && x->wanted ? x->cpu_last - x->cpu_start : 0;
+		sum += x->has_verdict && x->wanted ? x->cpu_last - x->cpu_start : 0;
 	}
 	return sum;
 }
@@ -55,7 +55,7 @@ size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
 	for (size_t i = 0; i < p->all.n; i++) {
 		const struct process *x = process_at(p, i);
 
-		n += x->judged && x->wanted;
+		n += x->has_verdict && x->wanted;
 	}
 	return n;
 }
@@ -75,7 +75,7 @@ int fsc_processes_each(const struct fsc_processes *p,
 	for (size_t i = 0; !rc && i < p->all.n; i++) {
 		const struct process *x = process_at(p, i);
 
-		if (x->judged)
+		if (x->has_verdict)
 			rc = fn(x->pid, x->wanted, arg, err);
 	}
 	return rc;

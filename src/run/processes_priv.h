@@ -1,4 +1,4 @@
-/* What the files of the table of processes share. */
+/* Shared by the files that implement the table of processes. */
 #ifndef FSC_RUN_PROCESSES_PRIV_H
 #define FSC_RUN_PROCESSES_PRIV_H
 
@@ -7,19 +7,19 @@
 #include "run/processes.h"
 
 enum {
-	MOST_GONE = 1024,
-	/* whose verdicts are remembered, for what they sent last */ MOST_SEEN = 65536
-}; /* files that were told of, before all are told of again */
+	MOST_GONE = 1024,  /* exited processes whose verdicts are kept for their last events */
+	MOST_SEEN = 65536, /* files reported, before all are reported again */
+};
 
 struct process {
 	pid_t pid;
-	bool judged, wanted;
+	bool has_verdict, wanted;
 	bool of_command; /* the command, or one of its descendants */
-	/* Its leader has ended: 1 since this reading, 2 since an earlier one, so that all that was
-	 * told of it before has been read. Others of its threads may still run. */
+	/* Its leader has exited: 1 in this reading, 2 in an earlier one, so that all its records
+	 * have been read. Other threads may still run. */
 	unsigned ended;
-	uint64_t
-	    doubted; /* the reading since which it has not seemed wanted; 0: it has, or is new */
+	uint64_t pending_since; /* the reading since which it has not seemed wanted; 0: it has, or
+				   is new */
 	char comm[FSC_COMM_LEN + 1];
 	char *program;		      /* base name; NULL: not known */
 	uint64_t cpu_start, cpu_last; /* ns */
@@ -28,13 +28,13 @@ struct process {
 struct fsc_processes {
 	const struct fsc_filter *targets;
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
-	struct fsc_vec all;	 /* struct process *: an entry stays where it is */
+	struct fsc_vec all;	 /* struct process *: entries do not move */
 	struct fsc_map at;	 /* pid -> its entry */
-	struct fsc_map seen;	 /* files that were told of */
+	struct fsc_map seen;	 /* files already reported */
 	pid_t command;
 	uint64_t readings;
-	size_t ended;	   /* wanted ones that are gone */
-	uint64_t cpu_past; /* ns that they have used */
+	size_t ended;	   /* wanted ones that have exited */
+	uint64_t cpu_past; /* ns they used */
 	struct {
 		pid_t pid;
 		bool wanted;

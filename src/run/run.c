@@ -1,4 +1,4 @@
-/* The lifecycle: hold, open, attach, let go, wait, detach, report, close. */
+/* The lifecycle: hold, open, attach, resume, wait, detach, report, close. */
 #include "run/run.h"
 
 #include <unistd.h>
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-enum { CHILD_MS = 200 }; /* to wait for a command that got the signal that ended us */
+enum { CHILD_MS = 200 }; /* how long to wait for a command that got the same signal as us */
 
 static const struct fsc_run_ops *ops_of(const struct fsc_run *r)
 {
@@ -52,7 +52,7 @@ void fsc_run_all_exited(struct fsc_run *r, size_t n)
 	r->loop.stop = true;
 }
 
-/* ---- what happens meanwhile ---- */
+/* ---- timers ---- */
 
 static int on_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
@@ -68,7 +68,7 @@ static int on_interval(struct fsc_loop *loop, int n, void *arg, struct fsc_err *
 	const struct fsc_output_opts *o = r->opts->out;
 
 	(void)loop, (void)n;
-	/* The last stretch is reported at the end, not twice. */
+	/* The last interval is reported at the end, not twice. */
 	if (o->duration > 0 && fsc_run_seconds(r) > o->duration - o->interval / 100)
 		return 0;
 	return ops_of(r)->report(r, false, err);
@@ -92,7 +92,7 @@ static int start_timers(struct fsc_run *r, struct fsc_err *err)
 	return rc;
 }
 
-/* ---- the order of things ---- */
+/* ---- the lifecycle ---- */
 
 static int open_all(struct fsc_run *r, struct fsc_err *err)
 {
@@ -106,11 +106,11 @@ static int open_all(struct fsc_run *r, struct fsc_err *err)
 		rc = fsc_loop_watch_fd(&r->loop, r->child.pidfd, on_child_exit, r, err);
 	if (!rc)
 		rc = ops_of(r)->open(r, err);
-	/* Not before: a run that cannot begin leaves the file as it was. */
+	/* Last, so that a run that cannot start leaves the file unchanged. */
 	return rc ? rc : fsc_output_open(r->opts->out, r->opts->data, &r->sink, err);
 }
 
-static void tell_ready(struct fsc_run *r)
+static void announce_ready(struct fsc_run *r)
 {
 	unsigned fd = r->opts->out->ready_fd;
 
@@ -134,12 +134,12 @@ static int attach_and_wait(struct fsc_run *r, struct fsc_err *err)
 		rc = fsc_child_release(&r->child, err);
 	if (rc)
 		return rc;
-	tell_ready(r);
+	announce_ready(r);
 	return fsc_loop_run(&r->loop, err);
 }
 
-/* The probes are off: from here on a signal may end us at once, should the report block. Those that
- * came with the one that ended the run do not count. */
+/* The probes are detached: from here on a signal may kill us, should the report block. Signals
+ * already pending are discarded. */
 static void allow_signals(const struct fsc_run *r)
 {
 	const struct timespec none = {0};
@@ -149,7 +149,7 @@ static void allow_signals(const struct fsc_run *r)
 	sigprocmask(SIG_UNBLOCK, &r->signals, NULL);
 }
 
-static int finish(struct fsc_run *r, struct fsc_err *err)
+static int finish_run(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_summary sum = {0};
 	int rc;
@@ -174,9 +174,8 @@ static int finish(struct fsc_run *r, struct fsc_err *err)
 	return rc;
 }
 
-/* The signals stay as they are: a second Ctrl-C while probes come off must not make a failure of a
- * finished run. */
-static void release(struct fsc_run *r)
+/* The signals stay as they are: a second Ctrl-C while detaching must not fail a finished run. */
+static void release_run(struct fsc_run *r)
 {
 	fsc_loop_release(&r->loop);
 	fsc_child_drop(&r->child);
@@ -203,7 +202,7 @@ int fsc_run(const struct fsc_run_opts *opts, struct fsc_err *err)
 	if (!rc)
 		rc = attach_and_wait(&r, err);
 	if (!rc)
-		rc = finish(&r, err);
-	release(&r);
+		rc = finish_run(&r, err);
+	release_run(&r);
 	return rc;
 }

@@ -1,7 +1,6 @@
-/* One run: what every command shares that measures until something ends it. The run blocks the
- * signals, starts the command and holds it, opens the output, keeps the loop, the timers and the
- * order of things; a command fills in struct fsc_run_ops, whose members are called from first to
- * last. */
+/* One run, shared by every command that measures until something ends it. The run blocks the
+ * signals, starts the command and holds it, opens the output, owns the loop and the timers; a
+ * command fills in struct fsc_run_ops, whose members are called in order. */
 #ifndef FSC_RUN_RUN_H
 #define FSC_RUN_RUN_H
 
@@ -19,18 +18,18 @@ struct fsc_run_ops {
 	/* Finds targets and loads programs; the command, if any, is held before its first
 	 * instruction. Descriptors and timers of the command's own go to r->loop. */
 	int (*open)(struct fsc_run *r, struct fsc_err *err);
-	/* Puts the probes on; the output is open. Optional. */
+	/* Attaches the probes; the output is open. Optional. */
 	int (*attach)(struct fsc_run *r, struct fsc_err *err);
-	/* Everything counts from now on: says so to whoever looks. Optional. */
+	/* Counting has started: tells the user. Optional. */
 	void (*ready)(struct fsc_run *r);
 	/* Every tick_s seconds of the options. Optional. */
 	int (*tick)(struct fsc_run *r, struct fsc_err *err);
-	/* At each interval, and once when the probes are off: last. */
+	/* At each interval, and once when the probes are detached: last. */
 	int (*report)(struct fsc_run *r, bool last, struct fsc_err *err);
-	/* Takes the probes off, and in what is pending. Optional. */
+	/* Detaches the probes and reads what is pending. Optional. */
 	int (*detach)(struct fsc_run *r, struct fsc_err *err);
 	int (*books)(struct fsc_run *r, struct fsc_summary *ret, struct fsc_err *err);
-	/* Everything is written: what is left to be sent or said. Optional. */
+	/* Everything is written: sends and logs what is left. Optional. */
 	void (*close)(struct fsc_run *r);
 	/* SIGHUP; without it that ends the run like SIGINT and SIGTERM. */
 	int (*reload)(struct fsc_run *r, struct fsc_err *err);
@@ -44,7 +43,7 @@ struct fsc_run_opts {
 	struct fsc_sink sink; /* how it is shown; where to is filled in by the run */
 	char *const *command; /* NULL: none */
 	double tick_s;
-	bool once; /* there is nothing to wait for: no loop */
+	bool once; /* report once, without waiting */
 };
 
 struct fsc_run {
@@ -54,20 +53,20 @@ struct fsc_run {
 	struct fsc_child child;
 	struct fsc_sink sink;
 	uint64_t start_ns; /* 0: not yet */
-	uint64_t end_ns;   /* 0: it goes on */
+	uint64_t end_ns;   /* 0: still running */
 	bool interrupted;  /* a signal ended it */
 	sigset_t signals, old_mask;
 };
 
-/* Runs until the command exits, the time is up, a signal says so, or the loop is stopped. The state
+/* Runs until the command exits, the time is up, a signal arrives, or the loop is stopped. The state
  * is the caller's to release afterwards. */
 int fsc_run(const struct fsc_run_opts *opts, struct fsc_err *err);
 
-/* Seconds since the start, to the end if it is over. */
+/* Seconds since the start, until the end if the run is over. */
 double fsc_run_seconds(const struct fsc_run *r);
-/* Reports every so often from now on; 0: only at the end. */
+/* Changes the report interval; 0: only at the end. */
 int fsc_run_interval(struct fsc_run *r, double seconds, struct fsc_err *err);
-/* The n processes of the run have all exited: says so, and ends it. */
+/* The n processes of the run have all exited: logs it and ends the run. */
 void fsc_run_all_exited(struct fsc_run *r, size_t n);
 
 #endif
