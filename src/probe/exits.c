@@ -19,8 +19,7 @@ enum ending { STAYS, RETURNS, JUMPS, UNKNOWN };
 /* One instruction. */
 struct insn {
 	size_t len;
-	int64_t
-	    to; /* where it jumps, counted from the function's start; 0 where that is not told */
+	int64_t to;		       /* where it jumps, from the function's start; 0: not known */
 	bool onward;		       /* what follows may be reached from it */
 	int sum;		       /* the register it adds a register to, -1 for none */
 	bool nop;		       /* does nothing */
@@ -29,7 +28,7 @@ struct insn {
 
 #ifdef __x86_64__
 /* What the instruction at code[at] does to the function; in holds the one before. */
-static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
+static enum ending classify_insn(const uint8_t *code, size_t size, size_t at, struct insn *in)
 {
 	const struct fsc_insn x = fsc_insn_decode(code + at, size - at);
 	int sum = in->sum;
@@ -53,7 +52,7 @@ static enum ending classify(const uint8_t *code, size_t size, size_t at, struct 
 	}
 }
 #else
-static enum ending classify(const uint8_t *code, size_t size, size_t at, struct insn *in)
+static enum ending classify_insn(const uint8_t *code, size_t size, size_t at, struct insn *in)
 {
 	int sum = in->sum;
 	uint32_t w;
@@ -92,7 +91,7 @@ bool fsc_exits_is_part(const char *name)
 	return strstr(name, ".cold") != NULL;
 }
 
-/* Two static functions of one name may each have a part: then nobody can tell whose is whose. */
+/* Two static functions of one name may each have a part: then it is unknown which is whose. */
 enum { AMBIGUOUS = 0 };
 
 static int read_parts(struct fsc_exits_file *f, struct fsc_err *err)
@@ -138,7 +137,7 @@ static const struct fsc_sym *part_of(const struct fsc_exits_file *f, const struc
 }
 
 /* Whether another function begins at the address; the split-off part of one does not count. */
-static bool begins(const struct fsc_exits_file *f, uint64_t addr)
+static bool begins_function(const struct fsc_exits_file *f, uint64_t addr)
 {
 	size_t low = 0, high = f->n_syms;
 
@@ -156,14 +155,15 @@ static bool begins(const struct fsc_exits_file *f, uint64_t addr)
 
 /* ---- reading ---- */
 
-/* A stretch of code that is read. */
-struct stretch {
+/* A range of code to scan. */
+struct code_range {
 	const struct fsc_exits_file *file;
-	const struct fsc_sym *sym, *other; /* other: the function's other stretch, NULL for none */
+	const struct fsc_sym *sym, *other; /* other: the function's other range, NULL for none */
 	struct fsc_vec *exits;
 };
 
-static int add(const struct stretch *s, size_t at, bool jump, bool perhaps, struct fsc_err *err)
+static int add_exit(const struct code_range *s, size_t at, bool jump, bool perhaps,
+		    struct fsc_err *err)
 {
 	struct fsc_exit *x = fsc_vec_push(s->exits);
 
@@ -173,14 +173,14 @@ static int add(const struct stretch *s, size_t at, bool jump, bool perhaps, stru
 	return 0;
 }
 
-static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_err *err)
+static int scan_code(const struct code_range *s, const uint8_t *code, struct fsc_err *err)
 {
 	size_t at = 0, size = s->sym->size;
 	struct insn in = {.sum = -1};
 	bool onward = true;
 
 	while (at < size) {
-		enum ending what = classify(code, size, at, &in);
+		enum ending what = classify_insn(code, size, at, &in);
 		uint64_t to = s->sym->addr + (uint64_t)in.to;
 		int rc = 0;
 
@@ -189,8 +189,9 @@ static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_er
 		if (what == UNKNOWN || (what != STAYS && in.verdict != FSC_INSN_FINE))
 			return 0;
 		if (what != STAYS)
-			rc = add(s, at, what == JUMPS,
-				 what == JUMPS && !(in.to && begins(s->file, to)), err);
+			rc = add_exit(s, at, what == JUMPS,
+				      what == JUMPS && !(in.to && begins_function(s->file, to)),
+				      err);
 		if (rc)
 			return rc;
 		if (!in.nop)
@@ -200,9 +201,9 @@ static int scan_code(const struct stretch *s, const uint8_t *code, struct fsc_er
 	return !onward;
 }
 
-/* 1: all known; 0: not (code that is not understood, or that runs on into the next function);
- * negative: memory is out. */
-static int scan(const struct stretch *s, struct fsc_err *err)
+/* 1: all known; 0: not (code that cannot be decoded, or that runs on into the next function);
+ * negative: out of memory. */
+static int scan_range(const struct code_range *s, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) uint8_t *code = NULL;
 
@@ -221,12 +222,12 @@ int fsc_exits_find(const struct fsc_exits_file *f, const struct fsc_sym *sym, st
 {
 	struct fsc_vec exits = FSC_VEC_INIT(struct fsc_exit);
 	const struct fsc_sym *part = part_of(f, sym);
-	const struct stretch hot = {f, sym, part, &exits}, cold = {f, part, sym, &exits};
-	int rc = scan(&hot, err);
+	const struct code_range hot = {f, sym, part, &exits}, cold = {f, part, sym, &exits};
+	int rc = scan_range(&hot, err);
 
 	/* A part may end anywhere: in a function that does not return, or by an exception. */
 	if (rc > 0 && part)
-		rc = scan(&cold, err) < 0 ? -ENOMEM : 1;
+		rc = scan_range(&cold, err) < 0 ? -ENOMEM : 1;
 	if (rc <= 0) {
 		fsc_vec_release(&exits);
 		return rc;

@@ -1,6 +1,6 @@
-/* Where a function ends, by its instructions. The kernel's own way to catch a return changes the
- * return address on the stack, which no exception can be unwound through and which a program that
- * moves its stacks does not survive; a probe on each return instruction disturbs nothing. */
+/* Where a function ends, by its instructions. A uretprobe changes the return address on the stack:
+ * exceptions cannot be unwound through it, and programs that switch stacks crash. A probe on each
+ * return instruction disturbs nothing. */
 #ifndef FSC_PROBE_EXITS_H
 #define FSC_PROBE_EXITS_H
 
@@ -9,7 +9,7 @@
 #include "probe/target.h"
 #include "elf/elf.h"
 
-/* A file whose functions are looked at. Compilers put code that is rarely run (a catch block) into
+/* A file whose functions are analysed. Compilers put code that is rarely run (a catch block) into
  * a part of its own, "NAME.cold"; the function may return from there, too. */
 struct fsc_exits_file {
 	struct fsc_elf *elf; /* borrowed */
@@ -21,7 +21,8 @@ struct fsc_exits_file {
 /* Reads the symbols; e must outlive f. Where it fails there is nothing to release. */
 int fsc_exits_open(struct fsc_exits_file *f, struct fsc_elf *e, struct fsc_err *err);
 void fsc_exits_release(struct fsc_exits_file *f);
-/* Whether a symbol is such a part: jumped to with any stack, so that its "return" is nobody's. */
+/* Whether a symbol is such a part: jumped to with any stack, so that its "return" belongs to no
+ * call. */
 bool fsc_exits_is_part(const char *name);
 /* Finds the returns of a function and the jumps by which it may end in another one: t->exits (the
  * caller's) and t->by_insns, which stays false where they cannot all be known (no size, code that

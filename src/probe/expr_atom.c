@@ -63,7 +63,7 @@ static struct fsc_ctype literal_type(uint64_t v, bool decimal, bool is_unsigned,
 	return t;
 }
 
-static int number(struct fsc_parser *p, uint32_t *ret)
+static int parse_number(struct fsc_parser *p, uint32_t *ret)
 {
 	struct fsc_node n = {.kind = FSC_NODE_NUMBER};
 	const char *at = p->s;
@@ -84,7 +84,7 @@ static int number(struct fsc_parser *p, uint32_t *ret)
 	return fsc_parser_node(p, at, n, ret);
 }
 
-static int character(struct fsc_parser *p, uint32_t *ret)
+static int parse_character(struct fsc_parser *p, uint32_t *ret)
 {
 	struct fsc_node n = {.kind = FSC_NODE_NUMBER, .type = {.size = 4, .is_signed = true}};
 	const char *at = p->s, *s = at + 1;
@@ -128,7 +128,7 @@ static int take_name(struct fsc_parser *p, const char *what, struct fsc_slice *r
 	return 0;
 }
 
-static int name(struct fsc_parser *p, uint32_t *ret)
+static int parse_name(struct fsc_parser *p, uint32_t *ret)
 {
 	struct fsc_node n = {.kind = *p->s == '$' ? FSC_NODE_VAR : FSC_NODE_NAME};
 	const char *at = p->s;
@@ -149,20 +149,20 @@ static int name(struct fsc_parser *p, uint32_t *ret)
 	return rc ? rc : fsc_parser_node(p, at, n, ret);
 }
 
-static int primary(struct fsc_parser *p, uint32_t *ret)
+static int parse_primary(struct fsc_parser *p, uint32_t *ret)
 {
 	int rc;
 
 	fsc_parser_blank(p);
 	if (isdigit((unsigned char)*p->s))
-		return number(p, ret);
+		return parse_number(p, ret);
 	if (*p->s == '\'')
-		return character(p, ret);
+		return parse_character(p, ret);
 	if (*p->s == '"')
 		return fsc_parser_error(p, p->s,
 					"a string can only be compared: STRCMP(\"text\", arg1)");
 	if (!fsc_parser_accept(p, "("))
-		return name(p, ret);
+		return parse_name(p, ret);
 	rc = fsc_parser_expr(p, ret);
 	if (!rc && !fsc_parser_accept(p, ")"))
 		rc = fsc_parser_expected(p, "an operator or ')'");
@@ -170,9 +170,9 @@ static int primary(struct fsc_parser *p, uint32_t *ret)
 }
 
 /* a->b, a.b, a[b], a@user behind an operand. */
-static int postfix(struct fsc_parser *p, uint32_t *ret)
+static int parse_postfix(struct fsc_parser *p, uint32_t *ret)
 {
-	int rc = primary(p, ret);
+	int rc = parse_primary(p, ret);
 
 	while (!rc) {
 		struct fsc_node n = {.a = *ret};
@@ -202,7 +202,7 @@ static int postfix(struct fsc_parser *p, uint32_t *ret)
 	return rc;
 }
 
-static int cast(struct fsc_parser *p, const char *at, uint32_t *ret)
+static int parse_cast(struct fsc_parser *p, const char *at, uint32_t *ret)
 {
 	struct fsc_node n = {.kind = FSC_NODE_CAST};
 	struct fsc_ctype_name *type = fsc_vec_push(&p->tree->types);
@@ -220,7 +220,7 @@ static int cast(struct fsc_parser *p, const char *at, uint32_t *ret)
 	return rc ? rc : fsc_parser_node(p, at, n, ret);
 }
 
-static int prefixed(struct fsc_parser *p, uint32_t *ret)
+static int parse_prefixed(struct fsc_parser *p, uint32_t *ret)
 {
 	static const struct {
 		char token;
@@ -246,8 +246,8 @@ static int prefixed(struct fsc_parser *p, uint32_t *ret)
 		return rc ? rc : fsc_parser_node(p, at, n, ret);
 	}
 	if (*at == '(' && fsc_parser_at_type(at + 1))
-		return cast(p, at, ret);
-	return postfix(p, ret);
+		return parse_cast(p, at, ret);
+	return parse_postfix(p, ret);
 }
 
 int fsc_parser_unary(struct fsc_parser *p, uint32_t *ret)
@@ -256,7 +256,7 @@ int fsc_parser_unary(struct fsc_parser *p, uint32_t *ret)
 
 	if (++p->nested > MAX_NESTED)
 		return fsc_parser_error(p, p->s, "the expression is nested too deeply");
-	rc = prefixed(p, ret);
+	rc = parse_prefixed(p, ret);
 	p->nested--;
 	return rc;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* By how much an operation changes the height of the stack. */
-static int effect(enum fsc_op_code code)
+static int stack_effect(enum fsc_op_code code)
 {
 	if (code < FSC_OP_CAST)
 		return 1;
@@ -39,7 +39,7 @@ int fsc_gen_emit(struct fsc_gen *g, enum fsc_op_code code, unsigned size, uint32
 				     "predicate and values together need more than %d operations; "
 				     "shorten them or use two probes",
 				     FSC_TRACE_OPS);
-	g->depth = (unsigned)((int)g->depth + effect(code));
+	g->depth = (unsigned)((int)g->depth + stack_effect(code));
 	if (g->depth > FSC_TRACE_DEPTH)
 		return fsc_err_usage(g->err, "an expression is nested too deeply to be evaluated "
 					     "in the kernel; shorten it");
@@ -49,38 +49,38 @@ int fsc_gen_emit(struct fsc_gen *g, enum fsc_op_code code, unsigned size, uint32
 	return 0;
 }
 
-static const struct fsc_node *at(const struct fsc_gen *g, uint32_t node)
+static const struct fsc_node *node_at(const struct fsc_gen *g, uint32_t node)
 {
 	return FSC_AT(struct fsc_node, &g->tree->nodes, node);
 }
 
 /* How many places of the stack the node needs. */
-static unsigned room(const struct fsc_gen *g, uint32_t node)
+static unsigned room_needed(const struct fsc_gen *g, uint32_t node)
 {
-	const struct fsc_node *n = at(g, node);
+	const struct fsc_node *n = node_at(g, node);
 	unsigned a, b, c;
 
 	if (n->kind <= FSC_NODE_FIELD)
 		return 1;
-	a = room(g, n->a);
+	a = room_needed(g, n->a);
 	if (n->kind == FSC_NODE_COND) {
-		b = room(g, n->b);
-		c = room(g, n->c);
+		b = room_needed(g, n->b);
+		c = room_needed(g, n->c);
 		b = b > c ? b : c;
 		return a > b ? a : b;
 	}
 	if (n->kind == FSC_NODE_AND || n->kind == FSC_NODE_OR) {
-		b = room(g, n->b);
+		b = room_needed(g, n->b);
 		return a > b ? a : b;
 	}
 	if (n->kind != FSC_NODE_BINARY && n->kind != FSC_NODE_INDEX)
 		return a;
-	b = room(g, n->b);
+	b = room_needed(g, n->b);
 	return a == b ? a + 1 : a > b ? a : b;
 }
 
 /* The size of what a pointer points to; 1 where it is unknown or nothing. */
-static unsigned step(const struct fsc_ctype *t)
+static unsigned pointer_step(const struct fsc_ctype *t)
 {
 	struct fsc_ctype to = *t;
 
@@ -91,8 +91,8 @@ static unsigned step(const struct fsc_ctype *t)
 }
 
 /* The type of a op b, and the size field its operation gets. */
-static struct fsc_ctype result(const struct fsc_node *n, const struct fsc_operand *a,
-			       const struct fsc_operand *b, unsigned *how)
+static struct fsc_ctype result_type(const struct fsc_node *n, const struct fsc_operand *a,
+				    const struct fsc_operand *b, unsigned *how)
 {
 	struct fsc_ctype t = fsc_ctype_common(&a->type, &b->type);
 
@@ -112,56 +112,56 @@ static struct fsc_ctype result(const struct fsc_node *n, const struct fsc_operan
 	return t;
 }
 
-static int difference(struct fsc_gen *g, const struct fsc_ctype *pointer)
+static int gen_difference(struct fsc_gen *g, const struct fsc_ctype *pointer)
 {
 	int rc;
 
-	if (step(pointer) == 1)
+	if (pointer_step(pointer) == 1)
 		return 0;
-	rc = fsc_gen_emit(g, FSC_OP_CONST, 8, 0, step(pointer));
+	rc = fsc_gen_emit(g, FSC_OP_CONST, 8, 0, pointer_step(pointer));
 	return rc ? rc : fsc_gen_emit(g, FSC_OP_DIV, 8 | FSC_OP_SIGNED, 0, 0);
 }
 
 /* Both operands, the one that needs more room first. */
-static int operands(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *a,
-		    struct fsc_operand *b, bool *reversed)
+static int gen_operands(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *a,
+			struct fsc_operand *b, bool *reversed)
 {
 	int rc;
 
-	*reversed = room(g, n->b) > room(g, n->a);
+	*reversed = room_needed(g, n->b) > room_needed(g, n->a);
 	rc = *reversed ? fsc_gen_value(g, n->b, b) : fsc_gen_value(g, n->a, a);
 	if (rc)
 		return rc;
 	return *reversed ? fsc_gen_value(g, n->a, a) : fsc_gen_value(g, n->b, b);
 }
 
-static int binary(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_binary(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	struct fsc_operand a, b;
 	bool reversed;
 	uint64_t by = 1; /* pointers move by what they point to */
 	unsigned how;
-	int rc = operands(g, n, &a, &b, &reversed);
+	int rc = gen_operands(g, n, &a, &b, &reversed);
 
 	if (rc)
 		return rc;
-	*ret = (struct fsc_operand){.type = result(n, &a, &b, &how), .user = a.user || b.user};
+	*ret = (struct fsc_operand){.type = result_type(n, &a, &b, &how), .user = a.user || b.user};
 	reversed ^= n->swap;
 	if (!a.type.pointers && b.type.pointers && n->op == FSC_OP_ADD) {
 		reversed = !reversed;
-		by = step(&b.type);
+		by = pointer_step(&b.type);
 	} else if (a.type.pointers && !b.type.pointers) {
-		by = step(&a.type);
+		by = pointer_step(&a.type);
 	}
 	rc = fsc_gen_emit(g, n->op, how | (reversed ? FSC_OP_SWAP : 0), 0, by);
 	if (!rc && n->op == FSC_OP_SUB && a.type.pointers && b.type.pointers)
-		rc = difference(g, &a.type);
+		rc = gen_difference(g, &a.type);
 	return rc;
 }
 
-static int unary(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_unary(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
-	const struct fsc_node *of = at(g, n->a);
+	const struct fsc_node *of = node_at(g, n->a);
 	int rc;
 
 	if (n->op == FSC_OP_NEG && of->kind == FSC_NODE_NUMBER && of->type.is_signed) {
@@ -177,7 +177,7 @@ static int unary(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand
 }
 
 /* a && b, a || b: b is skipped where a decides. */
-static int logical(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_logical(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	uint32_t jump;
 	int rc = fsc_gen_value(g, n->a, ret);
@@ -196,7 +196,7 @@ static int logical(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 	return 0;
 }
 
-static int conditional(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_conditional(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	struct fsc_operand a, b;
 	uint32_t jump, end;
@@ -225,7 +225,7 @@ static int conditional(struct fsc_gen *g, const struct fsc_node *n, struct fsc_o
 	return fsc_gen_emit(g, FSC_OP_CAST, fsc_ctype_how(&ret->type), 0, 0);
 }
 
-static int cast(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_cast(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	const struct fsc_ctype_name *name = FSC_AT(struct fsc_ctype_name, &g->tree->types, n->cast);
 	struct fsc_ctype type;
@@ -247,9 +247,9 @@ static int cast(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand 
 }
 
 /* STRCMP: whether two texts are the same. */
-static int compare(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_strcmp(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
-	const struct fsc_node *of = at(g, n->a);
+	const struct fsc_node *of = node_at(g, n->a);
 	bool comm = of->kind == FSC_NODE_VAR && of->name.n == 4 && !memcmp(of->name.s, "comm", 4);
 	const char *s = n->name.s, *end = s + n->name.n;
 	char literal[FSC_TRACE_LITERAL] = "";
@@ -277,14 +277,14 @@ static int compare(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 	return rc;
 }
 
-static int number(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_number(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	*ret = (struct fsc_operand){.type = n->type};
 	return fsc_gen_emit(g, FSC_OP_CONST, fsc_ctype_how(&n->type), 0, n->number);
 }
 
 /* What a pointer on the stack points to, in memory. */
-static int target(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *o)
+static int gen_pointed_to(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *o)
 {
 	if (!o->type.pointers || (o->type.pointers == 1 && o->type.class == FSC_CLASS_VOID))
 		return fsc_err_usage(g->err,
@@ -297,22 +297,22 @@ static int target(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operan
 	return 0;
 }
 
-static int deref(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_deref(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	int rc = fsc_gen_value(g, n->a, ret);
 
-	return rc ? rc : target(g, n, ret);
+	return rc ? rc : gen_pointed_to(g, n, ret);
 }
 
-static int element(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_element(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
-	const struct fsc_node *index = at(g, n->b);
+	const struct fsc_node *index = node_at(g, n->b);
 	bool fixed = index->kind == FSC_NODE_NUMBER, reversed = false;
 	struct fsc_operand by;
-	int rc = fixed ? fsc_gen_value(g, n->a, ret) : operands(g, n, ret, &by, &reversed);
+	int rc = fixed ? fsc_gen_value(g, n->a, ret) : gen_operands(g, n, ret, &by, &reversed);
 
 	if (!rc)
-		rc = target(g, n, ret);
+		rc = gen_pointed_to(g, n, ret);
 	if (rc)
 		return rc;
 	if (fixed) {
@@ -323,7 +323,7 @@ static int element(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 			    fsc_ctype_size(&ret->type));
 }
 
-static int user(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
+static int gen_user(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
 {
 	int rc = fsc_gen_place(g, n->a, ret);
 
@@ -335,16 +335,16 @@ int fsc_gen_place(struct fsc_gen *g, uint32_t node, struct fsc_operand *ret)
 {
 	static int (*const kinds[])(struct fsc_gen *, const struct fsc_node *,
 				    struct fsc_operand *) = {
-	    [FSC_NODE_NUMBER] = number,	   [FSC_NODE_NAME] = fsc_gen_name,
-	    [FSC_NODE_VAR] = fsc_gen_var,  [FSC_NODE_FIELD] = fsc_gen_field,
-	    [FSC_NODE_UNARY] = unary,	   [FSC_NODE_BINARY] = binary,
-	    [FSC_NODE_AND] = logical,	   [FSC_NODE_OR] = logical,
-	    [FSC_NODE_COND] = conditional, [FSC_NODE_CAST] = cast,
-	    [FSC_NODE_DEREF] = deref,	   [FSC_NODE_MEMBER] = fsc_gen_member,
-	    [FSC_NODE_INDEX] = element,	   [FSC_NODE_STRCMP] = compare,
-	    [FSC_NODE_USER] = user,
+	    [FSC_NODE_NUMBER] = gen_number,    [FSC_NODE_NAME] = fsc_gen_name,
+	    [FSC_NODE_VAR] = fsc_gen_var,      [FSC_NODE_FIELD] = fsc_gen_field,
+	    [FSC_NODE_UNARY] = gen_unary,      [FSC_NODE_BINARY] = gen_binary,
+	    [FSC_NODE_AND] = gen_logical,      [FSC_NODE_OR] = gen_logical,
+	    [FSC_NODE_COND] = gen_conditional, [FSC_NODE_CAST] = gen_cast,
+	    [FSC_NODE_DEREF] = gen_deref,      [FSC_NODE_MEMBER] = fsc_gen_member,
+	    [FSC_NODE_INDEX] = gen_element,    [FSC_NODE_STRCMP] = gen_strcmp,
+	    [FSC_NODE_USER] = gen_user,
 	};
-	const struct fsc_node *n = at(g, node);
+	const struct fsc_node *n = node_at(g, node);
 
 	*ret = (struct fsc_operand){0};
 	return kinds[n->kind](g, n, ret);
@@ -354,5 +354,5 @@ int fsc_gen_value(struct fsc_gen *g, uint32_t node, struct fsc_operand *ret)
 {
 	int rc = fsc_gen_place(g, node, ret);
 
-	return rc ? rc : fsc_gen_load(g, at(g, node)->column, ret);
+	return rc ? rc : fsc_gen_load(g, node_at(g, node)->column, ret);
 }

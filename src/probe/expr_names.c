@@ -1,5 +1,5 @@
-/* Where names lead: arguments, parameters, variables, fields of tracepoints, members of structs;
- * and reading what was found in memory. Unknown names are answered with the nearest known ones. */
+/* Resolving names: arguments, parameters, variables, fields of tracepoints, members of structs;
+ * and reading what was found in memory. For unknown names the nearest known ones are suggested. */
 #include "probe/expr.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static const struct {
 };
 
 /* ", did you mean 'a' or 'b'?" */
-static const char *suggestion(const struct fsc_nearest *near, char *buf, size_t size)
+static const char *suggest_names(const struct fsc_nearest *near, char *buf, size_t size)
 {
 	char names[520];
 
@@ -27,7 +27,7 @@ static const char *suggestion(const struct fsc_nearest *near, char *buf, size_t 
 	return buf;
 }
 
-static int unknown(struct fsc_gen *g, const struct fsc_node *n, const char *name)
+static int unknown_name(struct fsc_gen *g, const struct fsc_node *n, const char *name)
 {
 	static const char *const known[] = {"arg1", "arg2", "arg3",   "arg4",
 					    "arg5", "arg6", "retval", "STRCMP"};
@@ -42,14 +42,14 @@ static int unknown(struct fsc_gen *g, const struct fsc_node *n, const char *name
 	}
 	if (g->names->near)
 		g->names->near(g->names->ctx, NULL, &near);
-	suggestion(&near, buf, sizeof(buf));
+	suggest_names(&near, buf, sizeof(buf));
 	return fsc_err_usage(g->err, "column %u: unknown name '%s'%s", n->column, name,
 			     buf[0] ? buf
 				    : "; expected arg1 to arg6, retval, a $variable or a "
 				      "parameter of the function");
 }
 
-static int usdt(struct fsc_gen *g, const struct fsc_usdt_arg *a, struct fsc_operand *ret)
+static int gen_usdt(struct fsc_gen *g, const struct fsc_usdt_arg *a, struct fsc_operand *ret)
 {
 	unsigned how = a->size | (a->is_signed ? FSC_OP_SIGNED : 0);
 	int rc = 0;
@@ -75,7 +75,7 @@ static int usdt(struct fsc_gen *g, const struct fsc_usdt_arg *a, struct fsc_oper
 	return rc;
 }
 
-static int retval(struct fsc_gen *g)
+static int gen_retval(struct fsc_gen *g)
 {
 	if (g->at == FSC_AT_ENTRY)
 		return fsc_err_usage(g->err, "what a function returns is not known when it is "
@@ -91,7 +91,7 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 	*ret = (struct fsc_operand){.type = t->type, .user = g->names->user};
 	switch (t->where) {
 	case FSC_WHERE_USDT:
-		return usdt(g, &t->usdt, ret);
+		return gen_usdt(g, &t->usdt, ret);
 	case FSC_WHERE_DYNAMIC:
 		ret->type.count = 0;
 		ret->type.pointers++;
@@ -102,7 +102,7 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 		ret->in_memory = true;
 		return fsc_gen_emit(g, FSC_OP_ADDRESS, 8, t->at, 0);
 	case FSC_WHERE_RETVAL:
-		rc = retval(g);
+		rc = gen_retval(g);
 		break;
 	default:
 		if (g->at == FSC_AT_RETURN)
@@ -111,7 +111,7 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 					     "returns; leave r: out and use --ret");
 		rc = fsc_gen_emit(g, FSC_OP_ARG, 8, t->at, 0);
 	}
-	/* The upper half of a register that carries an int is anybody's. */
+	/* The upper half of a register that holds an int is undefined. */
 	return rc || how == 8 ? rc : fsc_gen_emit(g, FSC_OP_CAST, how, 0, 0);
 }
 
@@ -127,8 +127,8 @@ static unsigned arg_number(const char *name)
 	return *end || n > 1000 ? 0 : (unsigned)n;
 }
 
-static int numbered(struct fsc_gen *g, const struct fsc_node *n, unsigned number,
-		    struct fsc_operand *ret)
+static int numbered_arg(struct fsc_gen *g, const struct fsc_node *n, unsigned number,
+			struct fsc_operand *ret)
 {
 	struct fsc_typed t = {.type = FSC_CTYPE_U64, .at = number - 1};
 	int rc = 0;
@@ -150,7 +150,7 @@ static int numbered(struct fsc_gen *g, const struct fsc_node *n, unsigned number
 }
 
 /* A parameter of the signature the user wrote; -ENOENT if it has none of the name. */
-static int declared(struct fsc_gen *g, const struct fsc_node *n, struct fsc_typed *ret)
+static int declared_param(struct fsc_gen *g, const struct fsc_node *n, struct fsc_typed *ret)
 {
 	for (size_t i = 0; i < g->params->n; i++) {
 		const struct fsc_expr_param *p = FSC_AT(struct fsc_expr_param, g->params, i);
@@ -176,14 +176,14 @@ int fsc_gen_name(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand
 	fsc_slice_copy(n->name, name);
 	is_retval = !strcmp(name, "retval");
 	if (arg_number(name))
-		return numbered(g, n, arg_number(name), ret);
-	rc = declared(g, n, &t);
+		return numbered_arg(g, n, arg_number(name), ret);
+	rc = declared_param(g, n, &t);
 	if (rc == -ENOENT && g->names->param)
 		rc = g->names->param(g->names->ctx, name, &t, g->err);
 	if (rc == -ENOENT && is_retval)
 		rc = 0;
 	if (rc == -ENOENT)
-		return unknown(g, n, name);
+		return unknown_name(g, n, name);
 	return rc ? rc : fsc_gen_typed(g, &t, ret);
 }
 
@@ -206,7 +206,7 @@ int fsc_gen_field(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operan
 	if (g->names->near)
 		g->names->near(g->names->ctx, NULL, &near);
 	return fsc_err_usage(g->err, "column %u: the tracepoint has no field '%s'%s", n->column,
-			     name, suggestion(&near, buf, sizeof(buf)));
+			     name, suggest_names(&near, buf, sizeof(buf)));
 }
 
 int fsc_gen_var(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)
@@ -268,7 +268,7 @@ int fsc_gen_member(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 		if (g->names->near)
 			g->names->near(g->names->ctx, &ret->type, &near);
 		return fsc_err_usage(g->err, "column %u: the struct has no member '%s'%s",
-				     n->column, name, suggestion(&near, buf, sizeof(buf)));
+				     n->column, name, suggest_names(&near, buf, sizeof(buf)));
 	}
 	ret->type = m.type;
 	ret->offset += m.offset;
@@ -278,7 +278,7 @@ int fsc_gen_member(struct fsc_gen *g, const struct fsc_node *n, struct fsc_opera
 }
 
 /* An array is its address. */
-static int decay(struct fsc_gen *g, struct fsc_operand *o)
+static int decay_array(struct fsc_gen *g, struct fsc_operand *o)
 {
 	uint64_t offset = o->offset;
 	int rc;
@@ -304,7 +304,7 @@ int fsc_gen_load(struct fsc_gen *g, unsigned column, struct fsc_operand *o)
 	if (!o->in_memory)
 		return 0;
 	if (o->type.count)
-		return decay(g, o);
+		return decay_array(g, o);
 	if (!o->type.pointers && o->type.class != FSC_CLASS_INT)
 		return fsc_err_usage(g->err, "column %u: this is a struct; name one of its members",
 				     column);

@@ -100,7 +100,7 @@ static const struct infix *next_infix(struct fsc_parser *p)
 }
 
 /* Operators of at least this level. */
-static int climb(struct fsc_parser *p, int level, uint32_t *ret)
+static int parse_binary(struct fsc_parser *p, int level, uint32_t *ret)
 {
 	int rc = fsc_parser_unary(p, ret);
 
@@ -113,18 +113,18 @@ static int climb(struct fsc_parser *p, int level, uint32_t *ret)
 			return 0;
 		p->s += strlen(in->token);
 		n = (struct fsc_node){.kind = in->kind, .op = in->op, .swap = in->swap, .a = *ret};
-		rc = climb(p, in->level + 1, &n.b);
+		rc = parse_binary(p, in->level + 1, &n.b);
 		if (!rc)
 			rc = fsc_parser_node(p, at, n, ret);
 	}
 	return rc;
 }
 
-static int conditional(struct fsc_parser *p, uint32_t *ret)
+static int parse_conditional(struct fsc_parser *p, uint32_t *ret)
 {
 	struct fsc_node n = {.kind = FSC_NODE_COND};
 	const char *at;
-	int rc = climb(p, 1, ret);
+	int rc = parse_binary(p, 1, ret);
 
 	fsc_parser_blank(p);
 	at = p->s;
@@ -145,7 +145,7 @@ int fsc_parser_expr(struct fsc_parser *p, uint32_t *ret)
 
 	if (++p->nested > MAX_NESTED)
 		return fsc_parser_error(p, p->s, "the expression is nested too deeply");
-	rc = conditional(p, ret);
+	rc = parse_conditional(p, ret);
 	p->nested--;
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* Types: how C writes them, what its own are, and what it computes in when two of them meet. */
+/* Types: how C writes them, the built-in ones, and the usual arithmetic conversions. */
 #include "probe/expr.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ static const char *const tags[] = {"struct", "union", "enum", NULL};
 static const char *const ignored[] = {"const",	"volatile",   "restrict",
 				      "__user", "__restrict", NULL};
 
-static bool among(const char *const *list, const char *s, size_t n)
+static bool is_among(const char *const *list, const char *s, size_t n)
 {
 	for (; *list; list++)
 		if (strlen(*list) == n && !memcmp(*list, s, n))
@@ -53,11 +53,11 @@ bool fsc_parser_at_type(const char *s)
 
 	s += strspn(s, " \t");
 	n = fsc_parser_name(s);
-	return n && (among(base_words, s, n) || among(tags, s, n) || among(ignored, s, n) ||
-		     is_word(s, n));
+	return n && (is_among(base_words, s, n) || is_among(tags, s, n) ||
+		     is_among(ignored, s, n) || is_word(s, n));
 }
 
-static bool append(struct fsc_ctype_name *t, const char *s, size_t n)
+static bool append_word(struct fsc_ctype_name *t, const char *s, size_t n)
 {
 	size_t used = strlen(t->base);
 
@@ -84,15 +84,15 @@ static bool take_words(struct fsc_parser *p, struct fsc_ctype_name *t)
 		n = fsc_parser_name(p->s);
 		if (!n)
 			return t->base[0] && !tag;
-		base = among(base_words, p->s, n);
-		begins_tag = among(tags, p->s, n);
-		if (among(ignored, p->s, n)) {
+		base = is_among(base_words, p->s, n);
+		begins_tag = is_among(tags, p->s, n);
+		if (is_among(ignored, p->s, n)) {
 			p->s += n;
 			continue;
 		}
 		if (t->base[0] && !tag && (ended || !base))
 			return true;
-		if (!append(t, p->s, n))
+		if (!append_word(t, p->s, n))
 			return false;
 		ended = !base && !begins_tag;
 		tag = begins_tag;
@@ -113,7 +113,7 @@ int fsc_parser_type(struct fsc_parser *p, struct fsc_ctype_name *ret)
 		fsc_parser_blank(p);
 		if (*p->s == '*')
 			ret->pointers++, p->s++;
-		else if (among(ignored, p->s, fsc_parser_name(p->s)))
+		else if (is_among(ignored, p->s, fsc_parser_name(p->s)))
 			p->s += fsc_parser_name(p->s);
 		else
 			return ret->pointers <= 4
@@ -131,7 +131,7 @@ static bool several_words(const char *name, struct fsc_ctype *ret)
 	while (*name) {
 		size_t n = strcspn(name, " ");
 
-		if (!among(base_words, name, n))
+		if (!is_among(base_words, name, n))
 			return false;
 		switch (name[0]) {
 		case 'u':

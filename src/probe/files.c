@@ -24,7 +24,7 @@ int fsc_scope_files(const struct fsc_scope *scope, const struct fsc_spec *spec, 
 		ls.pid = scope->pids[i];
 		rc = mapped && !binary[0] ? fsc_libs_mapped(ls.pid, ret, err)
 					  : fsc_libs_find(binary, &ls, ret, err);
-		/* One that has ended meanwhile is no matter while there are others. */
+		/* A process that has exited meanwhile is ignored while there are others. */
 		if (rc && rc != -ENOENT && rc != -ESRCH)
 			return rc;
 	}

@@ -1,5 +1,5 @@
-/* Following the code of a function wherever it goes inside the file, through jumps and calls, until
- * something leaves the file that is not known to be harmless, or all is seen. */
+/* Follows the code of a function inside the file, through jumps and calls, until something not
+ * known to be harmless leaves the file, or all code has been visited. */
 #include "probe/foreign.h"
 
 #ifdef __x86_64__
@@ -12,7 +12,7 @@
 #include "probe/insn.h"
 
 enum {
-	MOST = 4000, /* instructions that are looked at */
+	MOST = 4000, /* instructions to visit */
 	CHUNK = 4096,
 	LONGEST = 15, /* of an instruction */
 };
@@ -20,14 +20,14 @@ enum {
 struct walk {
 	struct fsc_elf *elf;
 	struct fsc_vec todo; /* uint64_t: addresses that are reached */
-	struct fsc_map seen; /* those that were looked at */
+	struct fsc_map seen; /* those visited */
 	size_t left;
 	uint64_t chunk; /* where in the file the bytes below come from */
 	size_t n;
 	uint8_t code[CHUNK];
 };
 
-static struct fsc_insn decode(struct walk *w, uint64_t addr)
+static struct fsc_insn decode_at(struct walk *w, uint64_t addr)
 {
 	struct fsc_insn none = {0};
 	uint64_t offset;
@@ -43,7 +43,7 @@ static struct fsc_insn decode(struct walk *w, uint64_t addr)
 	return fsc_insn_decode(w->code + (offset - w->chunk), w->n - (offset - w->chunk));
 }
 
-static bool reach(struct walk *w, uint64_t addr)
+static bool reach_address(struct walk *w, uint64_t addr)
 {
 	uint64_t *place = fsc_vec_push(&w->todo);
 
@@ -62,17 +62,17 @@ static bool known_import(struct walk *w, uint64_t slot)
 	       fsc_fragile_function(x->name) == FSC_FRAGILE_NOT;
 }
 
-/* Looks at one instruction. False: who knows what runs behind it. *onward: the next one may. */
-static bool look(struct walk *w, uint64_t addr, const struct fsc_insn *in, bool *onward)
+/* False: unknown code may run after the instruction. *onward: the next one may run. */
+static bool check_insn(struct walk *w, uint64_t addr, const struct fsc_insn *in, bool *onward)
 {
 	*onward = in->flow == FSC_FLOW_ON || in->flow == FSC_FLOW_CALL;
-	if (!in->length || (in->also && !reach(w, addr + (uint64_t)in->also)))
+	if (!in->length || (in->also && !reach_address(w, addr + (uint64_t)in->also)))
 		return false;
 	switch (in->flow) {
 	case FSC_FLOW_CALL:
 		return in->also || (in->slot && known_import(w, addr + (uint64_t)in->slot));
 	case FSC_FLOW_JUMP:
-		return reach(w, addr + (uint64_t)in->to);
+		return reach_address(w, addr + (uint64_t)in->to);
 	case FSC_FLOW_INDIRECT:
 		return in->slot && known_import(w, addr + (uint64_t)in->slot);
 	case FSC_FLOW_SWITCH:
@@ -82,8 +82,8 @@ static bool look(struct walk *w, uint64_t addr, const struct fsc_insn *in, bool 
 	}
 }
 
-/* One straight line of code, to its end or to what was seen. */
-static bool follow(struct walk *w, uint64_t addr)
+/* One straight line of code, to its end or to visited code. */
+static bool follow_code(struct walk *w, uint64_t addr)
 {
 	bool onward = true, fresh;
 
@@ -96,8 +96,8 @@ static bool follow(struct walk *w, uint64_t addr)
 			return true;
 		if (!w->left--)
 			return false;
-		in = decode(w, addr);
-		if (!look(w, addr, &in, &onward))
+		in = decode_at(w, addr);
+		if (!check_insn(w, addr, &in, &onward))
 			return false;
 		addr += in.length;
 	}
@@ -107,10 +107,10 @@ static bool follow(struct walk *w, uint64_t addr)
 bool fsc_foreign_may_run(struct fsc_elf *e, const struct fsc_sym *sym)
 {
 	struct walk w = {.elf = e, .todo = FSC_VEC_INIT(uint64_t), .left = MOST};
-	bool harmless = reach(&w, sym->addr);
+	bool harmless = reach_address(&w, sym->addr);
 
 	while (harmless && w.todo.n)
-		harmless = follow(&w, *FSC_AT(uint64_t, &w.todo, --w.todo.n));
+		harmless = follow_code(&w, *FSC_AT(uint64_t, &w.todo, --w.todo.n));
 	fsc_vec_release(&w.todo);
 	fsc_map_release(&w.seen);
 	return !harmless;

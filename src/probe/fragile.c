@@ -207,7 +207,7 @@ static const char *const switchers[] = {
     "zend_fiber_switch_context",
 };
 
-/* Nothing of others runs inside their functions but for those named above. Sorted. */
+/* No foreign code runs inside their functions except those named above. Sorted. */
 static const char *const c_library[] = {
     "ld-linux-aarch64.so.1",
     "ld-linux-x86-64.so.2",
@@ -284,7 +284,7 @@ enum fsc_fragile fsc_fragile_function(const char *name)
 	return is_among(plain, unwound, LENGTH(unwound)) ? FSC_FRAGILE_UNWOUND : FSC_FRAGILE_NOT;
 }
 
-static bool needs(const char *const *needed, const char *library)
+static bool needs_library(const char *const *needed, const char *library)
 {
 	for (; needed && *needed; needed++)
 		if (strstr(*needed, library))
@@ -330,9 +330,9 @@ enum fsc_fragile_file fsc_fragile_file(struct fsc_elf *e)
 	const struct fsc_sym *syms;
 	size_t n;
 
-	if (needs(needed, "libstdc++") || needs(needed, "libc++"))
+	if (needs_library(needed, "libstdc++") || needs_library(needed, "libc++"))
 		return FSC_FRAGILE_FILE_CXX;
-	if (needs(needed, "libgcc_s") || needs(needed, "libunwind"))
+	if (needs_library(needed, "libgcc_s") || needs_library(needed, "libunwind"))
 		return FSC_FRAGILE_FILE_ANY;
 	if (fsc_elf_symbols(e, &syms, &n, NULL))
 		return FSC_FRAGILE_FILE_NOT;

@@ -1,9 +1,9 @@
-/* What cannot stand that the kernel replaces a return address, which is its own way to catch a
- * return: functions that are not entered by a call, and functions through which exceptions,
- * cancelled threads or an error handling of the program's own unwind the stack. The unwinder
- * finds nothing at the replaced address and takes it for the end of the stack: the program is
- * ended, or destructors and cleanup handlers are not run. And programs that switch stacks: the
- * kernel assumes one stack per thread, and sends a coroutine to another one's return address. */
+/* What breaks if the kernel replaces a return address, as uretprobes do: functions that are not
+ * entered by a call, and functions through which exceptions, cancelled threads or an error handling
+ * of the program's own unwind the stack. The unwinder finds nothing at the replaced address and
+ * takes it for the end of the stack: the program is aborted, or destructors and cleanup handlers
+ * are not run. And programs that switch stacks: the kernel assumes one stack per thread, and sends
+ * a coroutine to another one's return address. */
 #ifndef FSC_PROBE_FRAGILE_H
 #define FSC_PROBE_FRAGILE_H
 

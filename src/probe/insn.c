@@ -1,4 +1,4 @@
-/* A look at x86-64 code: how long an instruction is, where control goes behind it, and whether a
+/* Decoding x86-64 code: how long an instruction is, where control goes after it, and whether a
  * uprobe may be put on it. The last is the tables below: what the kernel refuses, and what it takes
  * and then executes wrongly. docs/harm.md has the evidence, tests/harm/sweep makes it. On other
  * machines every instruction is treated alike. */
@@ -153,8 +153,8 @@ static bool is_repeated(const ZydisDecodedInstruction *z)
 		(z->opcode >= 0xaa && z->opcode <= 0xaf));
 }
 
-/* What the kernel's decoder does not know, or keeps off: of one maker's processors only, and loads
- * of ss, which it tells by the byte as above. */
+/* What the kernel's decoder does not know or refuses: instructions of one vendor, and loads of ss,
+ * recognised by the byte as above. */
 static bool is_unsupported(const ZydisDecodedInstruction *z)
 {
 	return z->meta.isa_ext == ZYDIS_ISA_EXT_FMA4 || z->meta.isa_ext == ZYDIS_ISA_EXT_XOP ||
@@ -325,7 +325,7 @@ bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
 		t->body += in.length;
 		in = insn_at(e, t->body);
 	}
-	/* Behind endbr64 only because that is cheaper: on it is as good. */
+	/* After endbr64 only because that is cheaper. */
 	if (in.verdict != FSC_INSN_FINE && first.endbr && t->at_entry) {
 		in = first;
 		t->body = t->offset;

@@ -11,7 +11,7 @@
 #include "kernel/ksyms.h"
 #include "kernel/tracefs.h"
 
-static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+static int parse_kprobe(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
 	char *colon = regex ? NULL : fsc_kind_next_colon(text);
 	char *name = colon ? colon + 1 : text;
@@ -52,8 +52,7 @@ static bool in_module(const struct fsc_spec *spec, const char *module)
 	return module && !strcmp(spec->binary, module);
 }
 
-/* GCC renames functions it specialises: foo.isra.0, foo.constprop.0, foo.part.0 are foo to a
- * person. */
+/* GCC renames functions it specialises: foo.isra.0, foo.constprop.0, foo.part.0 match foo. */
 static bool is_clone(const char *name, const char *base)
 {
 	size_t n = strlen(base);
@@ -63,7 +62,7 @@ static bool is_clone(const char *name, const char *base)
 		!strncmp(name + n, ".part.", 6) || !strncmp(name + n, ".llvm.", 6));
 }
 
-static bool wanted(const char *name, const char *module, void *arg)
+static bool is_wanted(const char *name, const char *module, void *arg)
 {
 	const struct search *s = arg;
 
@@ -72,7 +71,7 @@ static bool wanted(const char *name, const char *module, void *arg)
 		(fsc_pattern_exact(&s->name) && is_clone(name, s->spec->function)));
 }
 
-static bool near(const char *name, const char *module, void *arg)
+static bool offer_near(const char *name, const char *module, void *arg)
 {
 	struct search *s = arg;
 
@@ -110,7 +109,7 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 {
 	struct fsc_ksyms none = {0};
 	char text[540];
-	int rc = fsc_ksyms_load(NULL, near, s, &none, err);
+	int rc = fsc_ksyms_load(NULL, offer_near, s, &none, err);
 
 	fsc_ksyms_release(&none);
 	if (rc)
@@ -129,8 +128,8 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 			    s->spec->function, s->spec->function);
 }
 
-static int add(const struct search *s, struct fsc_targets *out, const struct fsc_ksym *k,
-	       struct fsc_err *err)
+static int add_function(const struct search *s, struct fsc_targets *out, const struct fsc_ksym *k,
+			struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) char *label = NULL;
 	struct fsc_target t = {
@@ -147,7 +146,7 @@ static int add(const struct search *s, struct fsc_targets *out, const struct fsc
 			       label ? label : k->name, label ? k->name : NULL, err);
 }
 
-/* What may be hooked. The blacklist holds for every rung: a probe inside the kernel's own
+/* What may be probed. The blacklist applies to every attach method: a probe inside the kernel's own
  * breakpoint code crashes the machine. The list of what ftrace can hook narrows patterns; a
  * function named in full is tried. */
 struct hookable {
@@ -223,7 +222,7 @@ static int add_all(const struct search *s, const struct fsc_ksyms *k, struct fsc
 		}
 		why = hookable_why_not(&h, &k->syms[i]);
 		rc = why ? fsc_targets_skip(out, k->syms[i].name, why, err)
-			 : add(s, out, &k->syms[i], err);
+			 : add_function(s, out, &k->syms[i], err);
 	}
 	hookable_release(&h);
 	if (rc || excluded < k->n)
@@ -232,8 +231,8 @@ static int add_all(const struct search *s, const struct fsc_ksyms *k, struct fsc
 			   s->spec->function);
 }
 
-static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		   struct fsc_targets *out, struct fsc_err *err)
+static int resolve_kprobe(const struct fsc_spec *spec, const struct fsc_scope *scope,
+			  struct fsc_targets *out, struct fsc_err *err)
 {
 	struct search s = {.spec = spec, .scope = scope, .near = {.wanted = spec->function}};
 	struct fsc_ksyms k = {0};
@@ -241,7 +240,7 @@ static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
 
 	if (rc)
 		return rc;
-	rc = fsc_ksyms_load(NULL, wanted, &s, &k, err);
+	rc = fsc_ksyms_load(NULL, is_wanted, &s, &k, err);
 	if (!rc)
 		rc = k.n ? add_all(&s, &k, out, err) : nothing_found(&s, err);
 	fsc_ksyms_release(&k);
@@ -254,8 +253,8 @@ const struct fsc_kind fsc_kind_kprobe = {
     .returns = true,
     .prefixes = (const char *const[]){"k", "kprobe", "kfunc", "fentry", NULL},
     .form = "[MODULE:]FUNCTION",
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_kprobe,
+    .resolve = resolve_kprobe,
 };
 
 const struct fsc_kind fsc_kind_kretprobe = {
@@ -263,6 +262,6 @@ const struct fsc_kind fsc_kind_kretprobe = {
     .prefixes = (const char *const[]){"kr", "kretprobe", "kretfunc", "fexit", NULL},
     .form = "[MODULE:]FUNCTION",
     .ret = true,
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_kprobe,
+    .resolve = resolve_kprobe,
 };

@@ -12,7 +12,7 @@
 #include "sym/demangle.h"
 
 /* Words that a mangled name abbreviates, so their absence proves nothing. */
-static bool abbreviated(const char *s, size_t n)
+static bool is_abbreviated(const char *s, size_t n)
 {
 	static const char *const words[] = {
 	    "std",	     "string",	      "basic_string",	"allocator", "operator",  "ostream",
@@ -46,7 +46,7 @@ static void find_literal(struct fsc_matcher *m)
 
 		while (isalnum((unsigned char)s[n]) || s[n] == '_')
 			n++;
-		if (n > best && n < sizeof(m->literal) && !abbreviated(s, n)) {
+		if (n > best && n < sizeof(m->literal) && !is_abbreviated(s, n)) {
 			memcpy(m->literal, s, n);
 			m->literal[n] = '\0';
 			best = n;
@@ -85,8 +85,8 @@ static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
 
 int fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
 {
-	/* Compilers move unlikely code out of line under a name of its own; it is no function, and
-	 * only meant by who says so. Demangled, it has the function's name. */
+	/* Compilers move unlikely code out of line under a name of its own; it is not a function
+	 * and must be named explicitly. Demangled, it has the function's name. */
 	if (strstr(s->name, ".cold") && !strstr(m->pattern.text, ".cold"))
 		return 0;
 	if (fsc_pattern_match(&m->pattern, s->name) || match_version(m, s))

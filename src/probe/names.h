@@ -1,6 +1,6 @@
 /* What the expressions of `trace` need to know about the place they are evaluated at: types of
- * values, where a named value lies, and who to ask for names. Tracepoint fields, USDT arguments and
- * the parameters of functions with type information each fill a struct fsc_names. */
+ * values, where a named value lies, and callbacks to look up names. Tracepoint fields, USDT
+ * arguments and the parameters of functions with type information each fill a struct fsc_names. */
 #ifndef FSC_PROBE_NAMES_H
 #define FSC_PROBE_NAMES_H
 
@@ -59,7 +59,7 @@ struct fsc_cmember {
 	unsigned bit_offset, bit_size; /* of a bitfield in the bytes at offset; bit_size 0: none */
 };
 
-/* Whom to ask. Each callback may be NULL and answers 0, -ENOENT (no such name, nothing said) or
+/* Lookups. Each callback may be NULL and returns 0, -ENOENT (no such name, err not set) or
  * another error with err set. Names are borrowed for the call. */
 struct fsc_names {
 	void *ctx;

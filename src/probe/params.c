@@ -1,4 +1,4 @@
-/* From sym's types, which say everything, to the few facts that expressions compute with. */
+/* From full type information to the few facts that expressions need. */
 #include "probe/params.h"
 
 #include <errno.h>
@@ -127,7 +127,7 @@ static int find_type(void *ctx, const char *name, struct fsc_ctype *ret, struct 
 	return -ENOENT;
 }
 
-static void offer(void *ctx, const struct fsc_ctype *of, struct fsc_nearest *near)
+static void offer_members(void *ctx, const struct fsc_ctype *of, struct fsc_nearest *near)
 {
 	const struct fsc_signature *sig = ctx;
 	const struct fsc_type *t = of ? struct_of(of) : NULL;
@@ -147,7 +147,7 @@ void fsc_params_names(const struct fsc_signature *sig, bool user, struct fsc_nam
 				  .param = find_param,
 				  .member = find_member,
 				  .type = find_type,
-				  .near = offer};
+				  .near = offer_members};
 }
 
 /* ---- a format for all of them ---- */
@@ -160,7 +160,7 @@ struct writer {
 };
 
 /* Notes a conversion: its name, its type where that says more than the number. */
-static void note(struct writer *w, const char *name, const struct fsc_type *type)
+static void note_conversion(struct writer *w, const char *name, const struct fsc_type *type)
 {
 	const struct fsc_type **t = fsc_vec_push(&w->out->types);
 	char **n = fsc_vec_push(&w->out->names);
@@ -196,7 +196,7 @@ static bool put_scalar(struct writer *w, const char *label, const char *expr,
 	w->strings += text;
 	fsc_buf_printf(&w->out->format, "%s=%s", label, conv);
 	fsc_buf_printf(&w->exprs, ", %s", expr);
-	note(w, expr, by_type ? t : NULL);
+	note_conversion(w, expr, by_type ? t : NULL);
 	return true;
 }
 

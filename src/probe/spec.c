@@ -17,7 +17,7 @@
 #include "probe/kind.h"
 
 /* Undoes "\:" in place; other backslashes belong to the pattern. */
-static void unescape(char *s)
+static void unescape_colons(char *s)
 {
 	char *w = s;
 
@@ -190,11 +190,11 @@ int fsc_spec_parse(const char *text, bool regex, bool own, struct fsc_spec *ret,
 		fsc_spec_release(&s);
 		return rc;
 	}
-	unescape(s.binary);
-	unescape(s.group);
-	unescape(s.file);
+	unescape_colons(s.binary);
+	unescape_colons(s.group);
+	unescape_colons(s.file);
 	if (!regex)
-		unescape(s.function);
+		unescape_colons(s.function);
 	*ret = s;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* What a person typed for a probe, taken apart. Pure text work: no file is opened here. */
+/* A probe as typed, parsed. Text only: no file is opened here. */
 #ifndef FSC_PROBE_SPEC_H
 #define FSC_PROBE_SPEC_H
 

@@ -151,8 +151,8 @@ int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char 
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err)
 {
 	/* Two names of one place are one target, unless they are names of different things: a
-	 * function may begin with a USDT probe. A kernel function whose address is hidden is told
-	 * apart by its name's row. */
+	 * function may begin with a USDT probe. A kernel function whose address is hidden is
+	 * identified by its name's row. */
 	struct {
 		uint32_t site, ret, file, event;
 		uint64_t offset, addr, row, probe, usdt;

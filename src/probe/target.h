@@ -19,7 +19,7 @@ enum fsc_site { FSC_SITE_USER, FSC_SITE_KERNEL, FSC_SITE_TRACEPOINT };
 struct fsc_exit {
 	uint64_t offset; /* in the file */
 	bool perhaps;	 /* a jump that may also stay inside */
-	bool jump;	 /* to another function, which returns in this one's stead */
+	bool jump;	 /* to another function (a tail call) */
 };
 
 struct fsc_target {
@@ -109,7 +109,7 @@ int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, 
 int fsc_targets_add(struct fsc_targets *t, struct fsc_target *place, const char *kind,
 		    const char *binary, const char *name, const char *symbol, struct fsc_err *err);
 int fsc_targets_skip(struct fsc_targets *t, const char *name, const char *why, struct fsc_err *err);
-/* Whether an -x pattern takes the name out. */
+/* Whether an -x pattern excludes the name. */
 bool fsc_scope_excluded(const struct fsc_scope *scope, const char *name);
 
 static inline size_t fsc_targets_count(const struct fsc_targets *t)

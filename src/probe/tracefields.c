@@ -6,7 +6,7 @@
 
 #include "kernel/tpformat.h"
 
-static void typed(const struct fsc_tp_field *f, struct fsc_typed *ret)
+static void type_field(const struct fsc_tp_field *f, struct fsc_typed *ret)
 {
 	*ret = (struct fsc_typed){
 	    .type = {.size = f->size, .is_signed = f->is_signed, .is_text = f->is_text},
@@ -28,7 +28,7 @@ static void typed(const struct fsc_tp_field *f, struct fsc_typed *ret)
 	ret->from = f->place == FSC_TP_REL_LOC ? f->offset + 4 : 0;
 }
 
-static const struct fsc_tp_field *find(const struct fsc_vec *fields, const char *name)
+static const struct fsc_tp_field *find_field(const struct fsc_vec *fields, const char *name)
 {
 	for (size_t i = 0; i < fields->n; i++)
 		if (!strcmp(FSC_AT(struct fsc_tp_field, fields, i)->name, name))
@@ -36,14 +36,14 @@ static const struct fsc_tp_field *find(const struct fsc_vec *fields, const char 
 	return NULL;
 }
 
-static int field(void *ctx, const char *name, struct fsc_typed *ret, struct fsc_err *err)
+static int field_by_name(void *ctx, const char *name, struct fsc_typed *ret, struct fsc_err *err)
 {
-	const struct fsc_tp_field *f = find(ctx, name);
+	const struct fsc_tp_field *f = find_field(ctx, name);
 
 	(void)err;
 	if (!f)
 		return -ENOENT;
-	typed(f, ret);
+	type_field(f, ret);
 	return 0;
 }
 
@@ -53,7 +53,8 @@ static bool is_common(const struct fsc_tp_field *f)
 	return !strncmp(f->name, "common_", 7) || !strcmp(f->name, "__syscall_nr");
 }
 
-static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, struct fsc_err *err)
+static int list_field(void *ctx, size_t i, const char **name, struct fsc_typed *ret,
+		      struct fsc_err *err)
 {
 	const struct fsc_vec *fields = ctx;
 
@@ -64,7 +65,7 @@ static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, s
 		if (is_common(f) || i--)
 			continue;
 		*name = f->name;
-		typed(f, ret);
+		type_field(f, ret);
 		/* What may be written through it, as the buffer of a read, is no text yet. */
 		ret->type.is_text &= !f->is_pointer || f->is_const;
 		return 0;
@@ -72,7 +73,7 @@ static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, s
 	return -ENOENT;
 }
 
-static void near(void *ctx, const struct fsc_ctype *of, struct fsc_nearest *n)
+static void offer_fields(void *ctx, const struct fsc_ctype *of, struct fsc_nearest *n)
 {
 	const struct fsc_vec *fields = ctx;
 
@@ -82,6 +83,8 @@ static void near(void *ctx, const struct fsc_ctype *of, struct fsc_nearest *n)
 
 void fsc_tracefields_names(const struct fsc_vec *fields, struct fsc_names *ret)
 {
-	*ret =
-	    (struct fsc_names){.ctx = (void *)fields, .field = field, .list = list, .near = near};
+	*ret = (struct fsc_names){.ctx = (void *)fields,
+				  .field = field_by_name,
+				  .list = list_field,
+				  .near = offer_fields};
 }

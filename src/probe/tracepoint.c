@@ -11,7 +11,7 @@
 #include "kernel/syscalls.h"
 #include "kernel/tracefs.h"
 
-static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+static int parse_tracepoint(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
 	char *colon = fsc_kind_next_colon(text), *name = colon ? colon + 1 : text;
 
@@ -39,7 +39,7 @@ struct search {
 	int tracefs;
 };
 
-static int add(struct search *s, const struct fsc_tracepoint *tp, struct fsc_err *err)
+static int add_event(struct search *s, const struct fsc_tracepoint *tp, struct fsc_err *err)
 {
 	struct fsc_target t = {
 	    .site = FSC_SITE_TRACEPOINT,
@@ -70,7 +70,7 @@ static int search_all(struct search *s, const struct fsc_vec *tps, struct fsc_er
 		if (s->group.text && !fsc_pattern_match(&s->group, tp->category))
 			continue;
 		if (fsc_pattern_match(&s->name, tp->name))
-			rc = add(s, tp, err);
+			rc = add_event(s, tp, err);
 	}
 	if (rc || s->found)
 		return rc;
@@ -81,8 +81,8 @@ static int search_all(struct search *s, const struct fsc_vec *tps, struct fsc_er
 	return fsc_err_hint(err, "list them with: funcscope list 't:*:*'");
 }
 
-static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		   struct fsc_targets *out, struct fsc_err *err)
+static int resolve_tracepoint(const struct fsc_spec *spec, const struct fsc_scope *scope,
+			      struct fsc_targets *out, struct fsc_err *err)
 {
 	struct fsc_vec tps = FSC_VEC_INIT(struct fsc_tracepoint);
 	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(err);
@@ -108,6 +108,6 @@ const struct fsc_kind fsc_kind_tracepoint = {
     .name = "tracepoint",
     .prefixes = (const char *const[]){"t", "tracepoint", "rawtracepoint", NULL},
     .form = "CATEGORY:EVENT",
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_tracepoint,
+    .resolve = resolve_tracepoint,
 };

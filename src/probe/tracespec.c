@@ -21,14 +21,14 @@ static char *probe_text(const char *s, size_t n)
 	return probe;
 }
 
-static bool declares(const char *s)
+static bool declares_params(const char *s)
 {
 	s++;
 	s += strspn(s, " \t");
 	return *s == ')' || fsc_parser_at_type(s);
 }
 
-static int parameter(struct fsc_parser *p, struct fsc_tracespec *s)
+static int parse_parameter(struct fsc_parser *p, struct fsc_tracespec *s)
 {
 	struct fsc_expr_param *param;
 	int rc;
@@ -49,11 +49,11 @@ static int parameter(struct fsc_parser *p, struct fsc_tracespec *s)
 	return 0;
 }
 
-static int parameters(struct fsc_parser *p, struct fsc_tracespec *s)
+static int parse_parameters(struct fsc_parser *p, struct fsc_tracespec *s)
 {
 	int rc = 0;
 
-	if (*p->s != '(' || !declares(p->s))
+	if (*p->s != '(' || !declares_params(p->s))
 		return 0;
 	fsc_parser_accept(p, "(");
 	if (fsc_parser_accept(p, ")"))
@@ -61,14 +61,14 @@ static int parameters(struct fsc_parser *p, struct fsc_tracespec *s)
 	do {
 		if (fsc_parser_accept(p, "..."))
 			break;
-		rc = parameter(p, s);
+		rc = parse_parameter(p, s);
 	} while (!rc && fsc_parser_accept(p, ","));
 	if (!rc && !fsc_parser_accept(p, ")"))
 		rc = fsc_parser_expected(p, "',' or ')' after the parameter");
 	return rc;
 }
 
-static int value(struct fsc_parser *p, struct fsc_tracespec *s)
+static int parse_value(struct fsc_parser *p, struct fsc_tracespec *s)
 {
 	uint32_t node = 0, *slot;
 	int rc = fsc_parser_expr(p, &node);
@@ -82,7 +82,7 @@ static int value(struct fsc_parser *p, struct fsc_tracespec *s)
 	return 0;
 }
 
-static int action(struct fsc_parser *p, struct fsc_tracespec *s)
+static int parse_action(struct fsc_parser *p, struct fsc_tracespec *s)
 {
 	int rc;
 
@@ -97,14 +97,14 @@ static int action(struct fsc_parser *p, struct fsc_tracespec *s)
 	rc = fsc_parser_string(p, &s->format);
 	s->has_format = true;
 	while (!rc && fsc_parser_accept(p, ","))
-		rc = value(p, s);
+		rc = parse_value(p, s);
 	fsc_parser_blank(p);
 	if (!rc && *p->s)
 		rc = fsc_parser_expected(p, "',' and a value, or nothing more");
 	return rc;
 }
 
-static int parse(struct fsc_tracespec *s, struct fsc_err *err)
+static int parse_spec(struct fsc_tracespec *s, struct fsc_err *err)
 {
 	struct fsc_parser p = {.text = s->text, .s = s->text, .tree = &s->tree, .err = err};
 	size_t n = strcspn(s->text, " \t\n(");
@@ -116,13 +116,13 @@ static int parse(struct fsc_tracespec *s, struct fsc_err *err)
 	if (!s->probe)
 		return fsc_err_nomem(err);
 	p.s += n;
-	rc = parameters(&p, s);
+	rc = parse_parameters(&p, s);
 	fsc_parser_blank(&p);
 	if (!rc && *p.s == '(') {
 		s->has_predicate = true;
 		rc = fsc_parser_expr(&p, &s->predicate);
 	}
-	return rc ? rc : action(&p, s);
+	return rc ? rc : parse_action(&p, s);
 }
 
 int fsc_tracespec_parse(const char *text, struct fsc_tracespec *ret, struct fsc_err *err)
@@ -136,7 +136,7 @@ int fsc_tracespec_parse(const char *text, struct fsc_tracespec *ret, struct fsc_
 	int rc;
 
 	s.text = strdup(text + strspn(text, " \t\n"));
-	rc = s.text ? parse(&s, err) : fsc_err_nomem(err);
+	rc = s.text ? parse_spec(&s, err) : fsc_err_nomem(err);
 	if (rc) {
 		fsc_tracespec_release(&s);
 		return rc;

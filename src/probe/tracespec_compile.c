@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room a value that nobody asked for must leave for those behind it. */
+/* Room that an unrequested value must leave for later ones. */
 enum { AUTO_OPS = 8 };
 
-static int predicate(struct fsc_gen *g, const struct fsc_tracespec *s)
+static int compile_predicate(struct fsc_gen *g, const struct fsc_tracespec *s)
 {
 	struct fsc_operand o;
 	int rc = fsc_gen_value(g, s->predicate, &o);
@@ -61,7 +61,7 @@ static int emit_text(struct fsc_gen *g, struct fsc_conv *c, struct fsc_operand *
 	return 0;
 }
 
-static int bind(struct fsc_gen *g, struct fsc_conv *c, uint32_t node)
+static int bind_value(struct fsc_gen *g, struct fsc_conv *c, uint32_t node)
 {
 	const struct fsc_node *n = FSC_AT(struct fsc_node, &g->tree->nodes, node);
 	struct fsc_operand o;
@@ -79,7 +79,7 @@ static int bind(struct fsc_gen *g, struct fsc_conv *c, uint32_t node)
 	return rc ? rc : emit_value(g, c);
 }
 
-static int custom(struct fsc_gen *g, const struct fsc_tracespec *s, struct fsc_format *f)
+static int compile_custom(struct fsc_gen *g, const struct fsc_tracespec *s, struct fsc_format *f)
 {
 	unsigned column = (unsigned)(s->format.s - s->text) + 1;
 	int rc = fsc_format_parse(s->format.s, s->format.n, column, f, g->err);
@@ -91,13 +91,13 @@ static int custom(struct fsc_gen *g, const struct fsc_tracespec *s, struct fsc_f
 		    g->err, "column %u: the format has %zu conversions, but %zu values follow it",
 		    column, fsc_format_count(f), s->values.n);
 	for (size_t i = 0; i < s->values.n && !rc; i++)
-		rc = bind(g, FSC_AT(struct fsc_conv, &f->convs, i),
-			  *FSC_AT(uint32_t, &s->values, i));
+		rc = bind_value(g, FSC_AT(struct fsc_conv, &f->convs, i),
+				*FSC_AT(uint32_t, &s->values, i));
 	return rc;
 }
 
-/* How a value of the type is shown when nobody said: 0 for not at all. */
-static char natural(const struct fsc_gen *g, const struct fsc_typed *typed)
+/* The default conversion for a type: 0 if it is not shown. */
+static char natural_conv(const struct fsc_gen *g, const struct fsc_typed *typed)
 {
 	const struct fsc_ctype *t = &typed->type;
 	bool text = t->is_text && (t->pointers == 1) != !!t->count && t->pointers <= 1;
@@ -145,7 +145,7 @@ static bool has_room(const struct fsc_gen *g)
 }
 
 /* Values with names and types; what cannot be read is left out. */
-static int listed(struct fsc_gen *g, struct fsc_format *f)
+static int show_listed(struct fsc_gen *g, struct fsc_format *f)
 {
 	for (size_t i = 0; has_room(g); i++) {
 		struct fsc_typed t = {.type = FSC_CTYPE_U64};
@@ -156,14 +156,14 @@ static int listed(struct fsc_gen *g, struct fsc_format *f)
 			continue;
 		if (rc)
 			return rc == -ENOENT ? 0 : rc;
-		rc = add_named(g, name, &t, natural(g, &t), f);
+		rc = add_named(g, name, &t, natural_conv(g, &t), f);
 		if (rc)
 			return rc;
 	}
 	return 0;
 }
 
-static int declared(struct fsc_gen *g, struct fsc_format *f)
+static int show_declared(struct fsc_gen *g, struct fsc_format *f)
 {
 	int rc = 0;
 
@@ -175,12 +175,12 @@ static int declared(struct fsc_gen *g, struct fsc_format *f)
 		fsc_slice_copy(p->name, name);
 		rc = fsc_gen_type(g, &p->type, &t.type);
 		if (!rc && name[0])
-			rc = add_named(g, name, &t, natural(g, &t), f);
+			rc = add_named(g, name, &t, natural_conv(g, &t), f);
 	}
 	return rc;
 }
 
-static int numbered(struct fsc_gen *g, struct fsc_format *f)
+static int show_numbered(struct fsc_gen *g, struct fsc_format *f)
 {
 	int rc = 0;
 
@@ -194,15 +194,15 @@ static int numbered(struct fsc_gen *g, struct fsc_format *f)
 	return rc;
 }
 
-static int automatic(struct fsc_gen *g, struct fsc_format *f)
+static int compile_automatic(struct fsc_gen *g, struct fsc_format *f)
 {
 	if (g->at == FSC_AT_RETURN)
 		return 0; /* arguments are not known there, the return value is always shown */
 	if (g->params->n)
-		return declared(g, f);
+		return show_declared(g, f);
 	if (g->names->list)
-		return listed(g, f);
-	return g->names->field ? 0 : numbered(g, f);
+		return show_listed(g, f);
+	return g->names->field ? 0 : show_numbered(g, f);
 }
 
 int fsc_tracespec_compile(const struct fsc_tracespec *s, const struct fsc_names *names,
@@ -220,9 +220,9 @@ int fsc_tracespec_compile(const struct fsc_tracespec *s, const struct fsc_names 
 	memset(prog, 0, sizeof(*prog));
 	*format = (struct fsc_format){.convs = FSC_VEC_INIT(struct fsc_conv)};
 	if (s->has_predicate)
-		rc = predicate(&g, s);
+		rc = compile_predicate(&g, s);
 	if (!rc)
-		rc = s->has_format ? custom(&g, s, format) : automatic(&g, format);
+		rc = s->has_format ? compile_custom(&g, s, format) : compile_automatic(&g, format);
 	if (rc)
 		fsc_format_release(format);
 	return rc;

@@ -61,7 +61,7 @@ static int parse_name(char *name, bool regex, struct fsc_spec *spec, struct fsc_
 	return *to ? 0 : fsc_err_nomem(err);
 }
 
-static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+static int parse_uprobe(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
 	char *colon = fsc_kind_next_colon(text);
 	unsigned line = 0;
@@ -101,20 +101,21 @@ struct search {
 	size_t found, excluded, refused;
 	bool go;			 /* the file at hand is a Go program */
 	enum fsc_fragile_file unwinding; /* in the file at hand */
-	bool strangers;	     /* who calls its functions is not known, and may have them call back */
-	bool callers_unwind; /* a program that is watched throws, or uses the unwinder */
-	struct fsc_exits_file exits; /* of the file at hand */
+	bool strangers;			 /* its callers are unknown and may pass callbacks */
+	bool callers_unwind;		 /* a target throws, or uses the unwinder */
+	struct fsc_exits_file exits;	 /* of the file at hand */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
-static bool excluded(const struct search *s, const char *name, const char *shown, const char *bare)
+static bool is_excluded(const struct search *s, const char *name, const char *shown,
+			const char *bare)
 {
 	return fsc_scope_excluded(s->scope, name) || fsc_scope_excluded(s->scope, shown) ||
 	       (bare && fsc_scope_excluded(s->scope, bare));
 }
 
 /* Notes a function that matched but cannot be probed. */
-static int refuse(struct search *s, const char *name, const char *why, struct fsc_err *err)
+static int refuse_function(struct search *s, const char *name, const char *why, struct fsc_err *err)
 {
 	s->refused++;
 	return fsc_targets_skip(s->out, name, why, err);
@@ -200,12 +201,12 @@ static const char *choose_returns(const struct search *s, const struct fsc_sym *
 	return NULL;
 }
 
-/* A function named in full is a mistake to tell; of many, one is left out. */
+/* For a function named in full this is an error; of many, it is skipped. */
 static int refuse_offset(struct search *s, const char *shown, const char *why, struct fsc_err *err)
 {
 	if (fsc_pattern_exact(&s->m.pattern))
 		return fsc_err_usage(err, "'%s': %s", shown, why);
-	return refuse(s, shown, "no instruction begins at that offset", err);
+	return refuse_function(s, shown, "no instruction begins at that offset", err);
 }
 
 static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const struct fsc_sym *sym,
@@ -229,18 +230,18 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 
 	if (!shown || (!bare && errno == ENOMEM))
 		return fsc_err_nomem(err);
-	if (excluded(s, sym->name, shown, bare)) {
+	if (is_excluded(s, sym->name, shown, bare)) {
 		s->excluded++;
 		return 0;
 	}
 	if (sym->ifunc)
-		return refuse(s, shown,
-			      "indirect function; its implementations have names of their own",
-			      err);
+		return refuse_function(
+		    s, shown, "indirect function; its implementations have names of their own",
+		    err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
 		return refuse_offset(s, shown, why, err);
 	if (!fsc_insn_inspect(e, &t, why))
-		return refuse(s, shown, why, err);
+		return refuse_function(s, shown, why, err);
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	if (t.ret || s->scope->pairs)
@@ -249,7 +250,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		return rc;
 	if (unfit) {
 		free(t.exits);
-		return refuse(s, shown, unfit, err);
+		return refuse_function(s, shown, unfit, err);
 	}
 	s->found++;
 	rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
@@ -318,7 +319,7 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 		};
 
 		if (!fsc_insn_inspect(e, &t, why)) {
-			rc = refuse(s, label, why, err);
+			rc = refuse_function(s, label, why, err);
 			continue;
 		}
 		s->found++;
@@ -402,8 +403,8 @@ static bool any_unwinds(const struct fsc_vec *files)
 	return false;
 }
 
-/* What a C++ program throws comes through the C libraries that call it back, a thread that is
- * cancelled in one is unwound through all that it is in, and coroutines change places in them. */
+/* A C++ exception may pass through C libraries that call back, a cancelled thread is unwound
+ * through all its frames, and coroutines switch inside them. */
 static bool watched_unwind(const struct fsc_scope *scope)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
@@ -435,8 +436,8 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 	return rc;
 }
 
-static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		   struct fsc_targets *out, struct fsc_err *err)
+static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *scope,
+			  struct fsc_targets *out, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	struct search s = {.spec = spec, .scope = scope, .out = out};
@@ -497,8 +498,8 @@ const struct fsc_kind fsc_kind_uprobe = {
     .returns = true,
     .prefixes = (const char *const[]){"uprobe", NULL},
     .form = "LIBRARY:FUNCTION",
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_uprobe,
+    .resolve = resolve_uprobe,
 };
 
 const struct fsc_kind fsc_kind_uretprobe = {
@@ -506,6 +507,6 @@ const struct fsc_kind fsc_kind_uretprobe = {
     .prefixes = (const char *const[]){"uretprobe", "ur", NULL},
     .form = "LIBRARY:FUNCTION",
     .ret = true,
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_uprobe,
+    .resolve = resolve_uprobe,
 };

@@ -13,7 +13,7 @@
 #include "elf/elf.h"
 #include "proc/libs.h"
 
-static int parse(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
+static int parse_usdt(char *text, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
 	char *first = fsc_kind_next_colon(text);
 	char *second = first ? fsc_kind_next_colon(first + 1) : NULL;
@@ -43,8 +43,8 @@ struct search {
 	size_t found, refused, probes;
 };
 
-static int add(struct search *s, const struct fsc_elf *e, uint32_t file, const struct fsc_usdt *u,
-	       struct fsc_err *err)
+static int add_site(struct search *s, const struct fsc_elf *e, uint32_t file,
+		    const struct fsc_usdt *u, struct fsc_err *err)
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
 	FSC_AUTO(fsc_freep) char *label = NULL;
@@ -93,7 +93,7 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 		if (s->group.text && !fsc_pattern_match(&s->group, u[i].provider))
 			continue;
 		if (fsc_pattern_match(&s->name, u[i].name))
-			rc = add(s, e, file, &u[i], err);
+			rc = add_site(s, e, file, &u[i], err);
 	}
 	return rc;
 }
@@ -125,8 +125,8 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 	return rc;
 }
 
-static int resolve(const struct fsc_spec *spec, const struct fsc_scope *scope,
-		   struct fsc_targets *out, struct fsc_err *err)
+static int resolve_usdt(const struct fsc_spec *spec, const struct fsc_scope *scope,
+			struct fsc_targets *out, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	struct search s = {.spec = spec, .scope = scope, .out = out};
@@ -146,6 +146,6 @@ const struct fsc_kind fsc_kind_usdt = {
     .name = "usdt",
     .prefixes = (const char *const[]){"u", "U", "usdt", NULL},
     .form = "LIBRARY:[PROVIDER:]PROBE",
-    .parse = parse,
-    .resolve = resolve,
+    .parse = parse_usdt,
+    .resolve = resolve_usdt,
 };

@@ -169,7 +169,7 @@ static bool arm64_operand(const char *s, struct fsc_usdt_arg *a)
 }
 
 /* The n-th word, blanks inside brackets being part of it; its length, 0 if there is none. */
-static size_t nth(const char *args, unsigned n, const char **ret)
+static size_t nth_word(const char *args, unsigned n, const char **ret)
 {
 	const char *s = args;
 
@@ -195,7 +195,7 @@ unsigned fsc_usdt_args_count(const char *args)
 	const char *word;
 	unsigned n = 0;
 
-	while (nth(args, n + 1, &word))
+	while (nth_word(args, n + 1, &word))
 		n++;
 	return n;
 }
@@ -220,7 +220,7 @@ int fsc_usdt_arg_parse(const char *args, enum fsc_usdt_machine machine, unsigned
 		       struct fsc_usdt_arg *ret, struct fsc_err *err)
 {
 	const char *word;
-	size_t len = n ? nth(args, n, &word) : 0;
+	size_t len = n ? nth_word(args, n, &word) : 0;
 	char copy[128];
 
 	*ret = (struct fsc_usdt_arg){0};
@@ -237,7 +237,7 @@ int fsc_usdt_arg_parse(const char *args, enum fsc_usdt_machine machine, unsigned
 			   (int)(len > 100 ? 100 : len), word);
 }
 
-static int arg(void *ctx, unsigned n, struct fsc_typed *ret, struct fsc_err *err)
+static int resolve_arg(void *ctx, unsigned n, struct fsc_typed *ret, struct fsc_err *err)
 {
 	int rc = fsc_usdt_arg_parse(ctx, FSC_USDT_HOST, n, &ret->usdt, err);
 
@@ -246,7 +246,8 @@ static int arg(void *ctx, unsigned n, struct fsc_typed *ret, struct fsc_err *err
 	return rc;
 }
 
-static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, struct fsc_err *err)
+static int list_arg(void *ctx, size_t i, const char **name, struct fsc_typed *ret,
+		    struct fsc_err *err)
 {
 	static const char *const names[] = {"arg1", "arg2", "arg3", "arg4",  "arg5",  "arg6",
 					    "arg7", "arg8", "arg9", "arg10", "arg11", "arg12"};
@@ -254,10 +255,11 @@ static int list(void *ctx, size_t i, const char **name, struct fsc_typed *ret, s
 	if (i >= sizeof(names) / sizeof(names[0]) || i >= fsc_usdt_args_count(ctx))
 		return -ENOENT;
 	*name = names[i];
-	return arg(ctx, (unsigned)i + 1, ret, err);
+	return resolve_arg(ctx, (unsigned)i + 1, ret, err);
 }
 
 void fsc_usdt_names(const char *args, struct fsc_names *ret)
 {
-	*ret = (struct fsc_names){.ctx = (void *)args, .user = true, .arg = arg, .list = list};
+	*ret = (struct fsc_names){
+	    .ctx = (void *)args, .user = true, .arg = resolve_arg, .list = list_arg};
 }
