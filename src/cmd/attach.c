@@ -15,7 +15,7 @@
 #include "run/run.h"
 #include "source/scopes.h"
 
-/* Seconds between two looks for processes that are waited for, or that a command starts. */
+/* Seconds between two searches for processes that --wait names or the command starts. */
 #define LOOK 0.02
 
 struct attach_opts {
@@ -55,7 +55,7 @@ struct attach {
 	struct fsc_scratch scratch; /* where a command's processes keep their memory */
 };
 
-/* Files are read once: nobody adds to them that could be waited for. */
+/* Files are read once: no process still writes to them. */
 static bool names_files(const struct attach *a)
 {
 	for (int i = 0; i < a->n_operands; i++)
@@ -64,10 +64,10 @@ static bool names_files(const struct attach *a)
 	return false;
 }
 
-/* ---- whom ---- */
+/* ---- targets ---- */
 
-/* What it measured may outlive it. */
-static int watch(struct attach *a, pid_t pid, struct fsc_err *err)
+/* The data of a process can be read after it has exited. */
+static int watch_exit_of(struct attach *a, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_pids_add(&a->pids, pid, err);
 
@@ -85,7 +85,7 @@ static int add_pid(struct attach *a, pid_t pid, struct fsc_err *err)
 	bool added;
 	int rc = fsc_scopes_add(a->scopes, pid, &added, err);
 
-	return rc || !added ? rc : watch(a, pid, err);
+	return rc || !added ? rc : watch_exit_of(a, pid, err);
 }
 
 static int add_named(pid_t pid, void *arg, struct fsc_err *err)
@@ -93,7 +93,7 @@ static int add_named(pid_t pid, void *arg, struct fsc_err *err)
 	struct attach *a = arg;
 	int rc = add_pid(a, pid, err);
 
-	/* Of several processes of a name some may carry the library, and some not. */
+	/* Not every process of that name needs to use the library. */
 	return rc == -ENOENT || rc == -ESRCH ? 0 : rc;
 }
 
@@ -129,12 +129,12 @@ static int add_operand(struct attach *a, const char *text, struct fsc_err *err)
 	if (errno || !pid || pid > 0x7fffffff)
 		return fsc_err_usage(err, "'%s' is not a process ID", text);
 	rc = add_pid(a, (pid_t)pid, err);
-	/* What it measured may outlive it, but not in a process without memory. */
+	/* An exited process can be read, but not a zombie, whose memory is gone. */
 	zombie = rc ? fsc_pids_refuse_zombie((pid_t)pid, err) : 0;
 	return zombie ? zombie : rc;
 }
 
-/* Whether it may still come. */
+/* Whether the target may still appear. */
 static bool worth_waiting(int rc)
 {
 	return rc == -ENOENT || rc == -ESRCH || rc == -EBADMSG;
@@ -154,7 +154,7 @@ static int add_operands(struct attach *a, struct fsc_err *err)
 
 /* ---- reports ---- */
 
-/* The latest calls may be from before the stretch that is reported: then they are none of it. */
+/* Recent calls may be older than the reported interval: leave those out. */
 static void count_row(struct attach *a, struct fsc_latency *row)
 {
 	a->kept += row->slot->count;
@@ -189,7 +189,7 @@ static int attach_report(struct fsc_run *r, bool last, struct fsc_err *err)
 	return rc;
 }
 
-/* From here on it counts, unless what came before is wanted, too. */
+/* Counting starts here, unless earlier calls are asked for, too. */
 static int set_baseline(struct attach *a, struct fsc_err *err)
 {
 	int rc;
@@ -242,7 +242,8 @@ static int on_exit_of(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	return 0;
 }
 
-/* The command's processes keep their memory in files of ours: it is there when they have ended. */
+/* The command's processes put their memory into our directory, so that it can be read after they
+ * exit. */
 static int make_scratch(struct attach *a, struct fsc_err *err)
 {
 	int rc = fsc_scratch_make(&a->scratch, err);
@@ -262,7 +263,7 @@ static int attach_open(struct fsc_run *r, struct fsc_err *err)
 	if (a->command)
 		return 0;
 	rc = add_operands(a, err);
-	/* All of them may have exited: then nothing would wake the loop. */
+	/* If all of them have exited, nothing would wake the loop. */
 	if (!rc && !a->pids.all.n && !a->o->wait)
 		r->loop.stop = true;
 	return rc ? rc : set_baseline(a, err);
@@ -303,7 +304,7 @@ static const struct fsc_run_ops ops = {.open = attach_open,
 				       .detach = attach_detach,
 				       .books = attach_books};
 
-static void release(struct attach *a)
+static void release_attach(struct attach *a)
 {
 	fsc_pids_release(&a->pids);
 	fsc_latencies_release(&a->before);
@@ -322,7 +323,7 @@ static int parse_by(const struct attach_opts *o, uint32_t *ret, struct fsc_err *
 	return rc;
 }
 
-static int check(const struct attach *a, struct fsc_err *err)
+static int check_attach_opts(const struct attach *a, struct fsc_err *err)
 {
 	if (!a->n_operands && !a->command)
 		return fsc_err_usage(err, "no process given; try: funcscope attach PID, or a "
@@ -354,7 +355,7 @@ static int parse_and_run(int argc, char **argv, struct attach *a, struct attach_
 
 	a->operands = argv + 1;
 	if (!rc)
-		rc = check(a, err);
+		rc = check_attach_opts(a, err);
 	if (!rc)
 		rc = fsc_timings_apply(&o->show, &ro.sink, err);
 	if (!rc)
@@ -367,13 +368,13 @@ static int parse_and_run(int argc, char **argv, struct attach *a, struct attach_
 	return rc ? rc : fsc_run(&ro, err);
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_attach(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct attach_opts o = {.by = FSC_VEC_INIT(const char *)};
 	struct attach a = {.o = &o, .command = command};
 	int rc = parse_and_run(argc, argv, &a, &o, err);
 
-	release(&a);
+	release_attach(&a);
 	fsc_vec_release(&o.by);
 	return rc;
 }
@@ -385,5 +386,5 @@ const struct fsc_cmd fsc_cmd_attach = {
     .example = "funcscope attach -i 1 proxy",
     .opts = (const struct fsc_opt *const[]){FSC_OUTPUT_TABLES(fsc_table_formats), fsc_timings_opts,
 					    attach_opts, NULL},
-    .run = run,
+    .run = run_attach,
 };

@@ -1,9 +1,9 @@
-/* A function whose probes cost more than the budget is watched in short windows only. Nothing short
- * of taking a probe off saves its cost, and that takes the kernel some ten milliseconds; so a
- * window is closed at the first tick that finds the budget broken, and the next one opened when the
- * CPU time used since would pay for another as dear. What happened in the windows is exact. How
- * often the function was called in all is scaled: in the windows the target got the CPU time that
- * the probes left it, and made so many calls with that. */
+/* A function whose probes cost more than the budget is watched in short windows only. Only
+ * detaching a probe saves its cost, and that takes the kernel about ten milliseconds; so a window
+ * is closed at the first tick that exceeds the budget, and the next one opens when the CPU time
+ * used since would pay for another as expensive. Counts inside the windows are exact. The total
+ * number of calls is an estimate: the calls per CPU time that the probes left the target in the
+ * windows, scaled to the whole run. */
 #include "cmd/budget.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct row {
 	double armed_cpu; /* CPU time of closed windows */
 	double spent;	  /* ns that closed windows cost */
 	double last_cost; /* the last one of them */
-	/* For the estimate, windows while the probes were surely on: */
+	/* For the estimate, windows in which the probes were certainly attached: */
 	uint64_t rate_seen_at, rate_cpu_at; /* where the present one began */
 	double rate_hits, rate_cpu;	    /* in closed ones */
 };
@@ -81,9 +81,9 @@ static double window_cpu(const struct fsc_budget *b, size_t row, uint64_t cpu_ns
 	return cpu_ns > b->rows[row].cpu_at ? (double)(cpu_ns - b->rows[row].cpu_at) : 0;
 }
 
-/* What a hit is charged. Where most of the window went to the probes, a hit may cost the target
- * more than it costs ourselves; then all of the window is theirs. */
-static double charge(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
+/* What a hit is charged. If the probes used most of the window, a hit may cost the target more than
+ * was measured; then the whole window is charged to them. */
+static double charge_per_hit(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
 {
 	double cost = fsc_live_row_cost(b->of.live, (uint32_t)row);
 	double hits = (double)window_hits(b, row), armed = window_cpu(b, row, cpu_ns);
@@ -93,7 +93,7 @@ static double charge(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
 
 static double window_cost(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
 {
-	return b->rows[row].off ? 0 : charge(b, row, cpu_ns) * (double)window_hits(b, row);
+	return b->rows[row].off ? 0 : charge_per_hit(b, row, cpu_ns) * (double)window_hits(b, row);
 }
 
 static double total_cost(const struct fsc_budget *b, uint64_t cpu_ns)
@@ -106,7 +106,7 @@ static double total_cost(const struct fsc_budget *b, uint64_t cpu_ns)
 }
 
 /* What the probes may have cost by now: a share of what the target would have used without them. */
-static double allowance(const struct fsc_budget *b, double cost, uint64_t cpu_ns)
+static double allowed_cost(const struct fsc_budget *b, double cost, uint64_t cpu_ns)
 {
 	double own = (double)cpu_ns - cost;
 
@@ -126,12 +126,12 @@ static void note_rate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, d
 	*cpu += (double)(cpu_ns - r->rate_cpu_at);
 }
 
-/* Taking the probes off lasts: hits still come, and then none while the kernel waits. */
+/* Detaching takes time: hits still arrive at first, then none while the kernel waits. */
 static void close_window(struct fsc_budget *b, size_t row)
 {
 	struct row *r = &b->rows[row];
 	uint64_t cpu_ns = cpu_now(b), hits = window_hits(b, row);
-	double each = charge(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
+	double each = charge_per_hit(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
 
 	note_rate(b, row, cpu_ns, &r->rate_hits, &r->rate_cpu);
 	fsc_session_pause(b->of.session, (uint32_t)row);
@@ -156,7 +156,7 @@ static int open_window(struct fsc_budget *b, size_t row, struct fsc_err *err)
 }
 
 /* The function whose present window costs most; n_rows if none has cost anything. */
-static size_t dearest(const struct fsc_budget *b, uint64_t cpu_ns)
+static size_t costliest_row(const struct fsc_budget *b, uint64_t cpu_ns)
 {
 	double most = 0;
 	size_t which = b->of.n_rows;
@@ -172,7 +172,7 @@ static size_t dearest(const struct fsc_budget *b, uint64_t cpu_ns)
 	return which;
 }
 
-static void warn(struct fsc_budget *b, double cost, uint64_t cpu_ns)
+static void warn_once(struct fsc_budget *b, double cost, uint64_t cpu_ns)
 {
 	double percent = 100 * cost / (double)cpu_ns;
 
@@ -184,17 +184,17 @@ static void warn(struct fsc_budget *b, double cost, uint64_t cpu_ns)
 		percent > 100 ? 100 : percent);
 }
 
-static int govern(struct fsc_budget *b, double cost, uint64_t cpu_ns, struct fsc_err *err)
+static int throttle_rows(struct fsc_budget *b, double cost, uint64_t cpu_ns, struct fsc_err *err)
 {
-	double room = allowance(b, cost, cpu_ns) - cost;
+	double room = allowed_cost(b, cost, cpu_ns) - cost;
 	int rc = 0;
 
 	while (room < 0) {
-		size_t i = dearest(b, cpu_ns);
+		size_t i = costliest_row(b, cpu_ns);
 
 		if (i == b->of.n_rows)
 			break;
-		room += window_cost(b, i, cpu_ns); /* as if it had never been */
+		room += window_cost(b, i, cpu_ns); /* its cost is refunded */
 		close_window(b, i);
 	}
 	for (size_t i = 0; !rc && i < b->of.n_rows; i++)
@@ -211,15 +211,16 @@ int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err)
 	double cost = total_cost(b, cpu_ns);
 
 	if (b->share)
-		return govern(b, cost, cpu_ns, err);
-	warn(b, cost, cpu_ns);
+		return throttle_rows(b, cost, cpu_ns, err);
+	warn_once(b, cost, cpu_ns);
 	return 0;
 }
 
-/* Calls in all: so many per CPU time of the target's own in the windows, times all of that. Where
- * the probes took nearly everything, the difference is smaller than what is known of their cost:
- * only the greatest that it can be says something then. */
-static void estimate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, struct fsc_sampled *s)
+/* Total calls: the rate per CPU time of the target itself in the windows, times its total CPU time.
+ * If the probes took nearly all of it, the difference is within the error of their cost: then only
+ * the upper bound is meaningful. */
+static void estimate_calls(const struct fsc_budget *b, size_t row, uint64_t cpu_ns,
+			   struct fsc_sampled *s)
 {
 	const struct row *r = &b->rows[row];
 	double hits = r->rate_hits, cpu = r->rate_cpu, seen, all, probes, own, error;
@@ -237,7 +238,7 @@ static void estimate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, st
 	s->calls = own > 0 && hits / own * all > seen ? hits / own * all : seen;
 }
 
-void fsc_budget_tell(struct fsc_budget *b)
+void fsc_budget_report(struct fsc_budget *b)
 {
 	uint64_t cpu_ns = cpu_now(b);
 
@@ -251,7 +252,7 @@ void fsc_budget_tell(struct fsc_budget *b)
 		if (!r->off)
 			armed += window_cpu(b, i, cpu_ns);
 		s.armed_percent = cpu_ns ? 100 * armed / (double)cpu_ns : 0;
-		estimate(b, i, cpu_ns, &s);
+		estimate_calls(b, i, cpu_ns, &s);
 		fsc_live_note_sampled(b->of.live, (uint32_t)i, &s);
 	}
 }

@@ -11,7 +11,7 @@
 
 struct fsc_budget;
 
-/* Who is watched, and what it has used of the CPU since the start. */
+/* What is measured, and the CPU time the target has used since the start. */
 struct fsc_budget_of {
 	struct fsc_session *session;
 	struct fsc_live *live;
@@ -24,10 +24,10 @@ struct fsc_budget_of {
 int fsc_budget_new(double percent, const struct fsc_budget_of *of, struct fsc_budget **ret,
 		   struct fsc_err *err);
 void fsc_budget_free(struct fsc_budget *b);
-/* To be called every few milliseconds. Takes off the functions that cost too much and puts them on
- * again when there is room. */
+/* To be called every few milliseconds. Detaches functions that cost too much and attaches them
+ * again when the budget allows. */
 int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err);
-/* Notes in the live source what was done to which function, for reports and books. */
-void fsc_budget_tell(struct fsc_budget *b);
+/* Tells the live source which functions were throttled, for reports and books. */
+void fsc_budget_report(struct fsc_budget *b);
 
 #endif

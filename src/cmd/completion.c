@@ -34,7 +34,7 @@ static void bash_choice(const struct fsc_opt *o, struct fsc_buf *b)
 	fsc_buf_puts(b, "' ;;\n");
 }
 
-static void bash(struct fsc_buf *b)
+static void write_bash(struct fsc_buf *b)
 {
 	fsc_buf_puts(b, "# bash completion for funcscope\n"
 			"_funcscope()\n{\n"
@@ -109,7 +109,7 @@ static void zsh_option(const struct fsc_opt *o, struct fsc_buf *b)
 	}
 }
 
-static void zsh(struct fsc_buf *b)
+static void write_zsh(struct fsc_buf *b)
 {
 	fsc_buf_puts(b, "#compdef funcscope\n"
 			"_funcscope() {\n"
@@ -131,12 +131,12 @@ static void zsh(struct fsc_buf *b)
 	fsc_buf_puts(b, "\tesac\n}\n_funcscope \"$@\"\n");
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_completion(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	static const struct {
 		const char *name;
 		void (*write)(struct fsc_buf *b);
-	} shells[] = {{"bash", bash}, {"zsh", zsh}};
+	} shells[] = {{"bash", write_bash}, {"zsh", write_zsh}};
 	struct fsc_buf b = {0};
 	int rc = 0;
 
@@ -159,5 +159,5 @@ const struct fsc_cmd fsc_cmd_completion = {
     .operands = "bash|zsh",
     .example = "source <(funcscope completion bash)",
     .opts = (const struct fsc_opt *const[]){completion_opts, NULL},
-    .run = run,
+    .run = run_completion,
 };

@@ -24,8 +24,8 @@ static const struct fsc_opt count_opts[] = {
 };
 
 /* Reports what was counted since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
-		  struct fsc_err *err)
+static int report_counts(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+			 struct fsc_err *err)
 {
 	struct count *s = state;
 	struct fsc_profile now, delta;
@@ -46,9 +46,9 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 }
 
 static const struct fsc_measure_view view = {
-    .command = "count", .doing = "counting", .data = FSC_DATA_COUNTS, .report = report};
+    .command = "count", .doing = "counting", .data = FSC_DATA_COUNTS, .report = report_counts};
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_count(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct count s = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 65536}};
 	struct fsc_measure_plan plan = FSC_MEASURE_PLAN(&view, &s, command);
@@ -72,5 +72,5 @@ const struct fsc_cmd fsc_cmd_count = {
     .example = "funcscope count -d 5 'c:pthread_mutex_*' --by comm",
     .opts = (const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_table_formats), fsc_keys_opts,
 					    count_opts, NULL},
-    .run = run,
+    .run = run_count,
 };

@@ -1,4 +1,4 @@
-/* funcscope ctl: requests to a monitor that runs. */
+/* funcscope ctl: requests to a running monitor. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static int make_request(const struct ctl_opts *o, char **words, int n, json_t *t
 	return rc ? rc : set_list(to, "functions", &o->functions, err);
 }
 
-/* Whether the line is the last of an answer; an error becomes ours. */
+/* Whether the line ends the answer; an error in it is returned. */
 static bool is_last(const char *line, struct fsc_err *err)
 {
 	json_t *j = json_loads(line, 0, NULL);
@@ -144,7 +144,7 @@ static bool is_last(const char *line, struct fsc_err *err)
 	return last;
 }
 
-/* Prints the answer as it comes. A subscription has no end but the monitor's, or ours. */
+/* Prints the answer as it comes. A subscription ends when the monitor or this process does. */
 static int read_answer(int fd, bool for_ever, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) char *line = NULL;
@@ -168,7 +168,7 @@ static int read_answer(int fd, bool for_ever, struct fsc_err *err)
 	return err->code ? -err->code : 0;
 }
 
-static int ask(const struct ctl_opts *o, char **words, int n, struct fsc_err *err)
+static int send_request(const struct ctl_opts *o, char **words, int n, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_closep) int fd = -1;
 	FSC_AUTO(fsc_freep) char *text = NULL;
@@ -187,7 +187,7 @@ static int ask(const struct ctl_opts *o, char **words, int n, struct fsc_err *er
 	return read_answer(fd, !strcmp(words[0], "subscribe"), err);
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_ctl(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct ctl_opts o = {.types = FSC_VEC_INIT(const char *),
 			     .functions = FSC_VEC_INIT(const char *)};
@@ -199,7 +199,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 	if (!rc)
 		rc = check_words(argv + 1, n, err);
 	if (!rc)
-		rc = ask(&o, argv + 1, n, err);
+		rc = send_request(&o, argv + 1, n, err);
 	fsc_vec_release(&o.types);
 	fsc_vec_release(&o.functions);
 	return rc;
@@ -211,5 +211,5 @@ const struct fsc_cmd fsc_cmd_ctl = {
     .operands = "add|remove|list|stats|status|reload|subscribe [GROUP NAME [SYMBOL]]",
     .example = "funcscope ctl add custom work 'work*' --library /usr/bin/prog",
     .opts = (const struct fsc_opt *const[]){ctl_opts, NULL},
-    .run = run,
+    .run = run_ctl,
 };

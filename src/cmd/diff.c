@@ -1,4 +1,4 @@
-/* funcscope diff: did functions get faster or slower, and with what certainty. */
+/* funcscope diff: did functions get faster or slower, and how certain is that. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static const struct fsc_opt diff_opts[] = {
     {0},
 };
 
-/* What the options come to. */
+/* The parsed options. */
 struct plan {
 	struct fsc_compare_opts compare;
 	double fail; /* percent; infinite: never */
@@ -121,9 +121,9 @@ static int make_plan(const struct diff_opts *o, struct plan *p, struct fsc_err *
 	return rc ? rc : fsc_sink_takes(&p->sink, FSC_DATA_DIFFS, err);
 }
 
-/* ---- what it comes to ---- */
+/* ---- result ---- */
 
-static bool regressed(const struct fsc_diff *d, double fail)
+static bool has_regressed(const struct fsc_diff *d, double fail)
 {
 	return d->verdict == FSC_SLOWER && d->change > fail;
 }
@@ -131,7 +131,7 @@ static bool regressed(const struct fsc_diff *d, double fail)
 static bool any_regressed(const struct fsc_diff_row *r, double fail)
 {
 	for (size_t i = 0; i < r->n_stats; i++)
-		if (regressed(&r->stat[i], fail))
+		if (has_regressed(&r->stat[i], fail))
 			return true;
 	return false;
 }
@@ -142,7 +142,7 @@ static void add_regression(const struct fsc_diff_row *r, double fail, struct fsc
 
 	fsc_buf_printf(b, "%s%s", b->n ? ", " : "", r->function);
 	for (size_t i = 0; i < r->n_stats; i++) {
-		if (!regressed(&r->stat[i], fail))
+		if (!has_regressed(&r->stat[i], fail))
 			continue;
 		fsc_buf_printf(b, "%s%s %+.1f%%", between, fsc_stat_names[i], r->stat[i].change);
 		between = ", ";
@@ -150,7 +150,7 @@ static void add_regression(const struct fsc_diff_row *r, double fail, struct fsc
 	fsc_buf_putc(b, ')');
 }
 
-/* Names those that are slower by more than allowed. */
+/* Lists the functions that are slower by more than allowed. */
 static void list_regressions(const struct fsc_comparison *c, double fail, struct fsc_buf *b)
 {
 	enum { NAMED = 8 };
@@ -166,9 +166,9 @@ static void list_regressions(const struct fsc_comparison *c, double fail, struct
 		fsc_buf_printf(b, " and %zu more", n - NAMED);
 }
 
-/* The exit status. What a machine finds that cannot be trusted ends no pipeline. */
-static int judge(const struct fsc_buf *regressions, const struct fsc_comparison *c, double fail,
-		 struct fsc_err *err)
+/* A regression found on a machine that cannot be trusted must not fail a pipeline. */
+static int exit_status(const struct fsc_buf *regressions, const struct fsc_comparison *c,
+		       double fail, struct fsc_err *err)
 {
 	if (fsc_buf_failed(regressions))
 		return fsc_err_nomem(err);
@@ -190,8 +190,8 @@ static int nothing_common(const struct fsc_comparison *c, struct fsc_err *err)
 	    a->binary, a->function, c->only_before.n, b->binary, b->function, c->only_after.n);
 }
 
-static int print(const struct fsc_comparison *c, const char *path, struct fsc_sink *sink,
-		 struct fsc_err *err)
+static int print_comparison(const struct fsc_comparison *c, const char *path, struct fsc_sink *sink,
+			    struct fsc_err *err)
 {
 	int rc = fsc_output_to(path, sink, err);
 
@@ -203,8 +203,8 @@ static int print(const struct fsc_comparison *c, const char *path, struct fsc_si
 	return rc;
 }
 
-static int show(struct fsc_comparison *c, const struct diff_opts *o, struct plan *p,
-		struct fsc_err *err)
+static int show_comparison(struct fsc_comparison *c, const struct diff_opts *o, struct plan *p,
+			   struct fsc_err *err)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf regressions = {0};
 	int rc;
@@ -214,8 +214,8 @@ static int show(struct fsc_comparison *c, const struct diff_opts *o, struct plan
 				      "runs (memory layout, ASLR); record several per side");
 	list_regressions(c, p->fail, &regressions); /* before top leaves any out */
 	fsc_comparison_sort(c, (enum fsc_compare_sort)o->sort, o->top);
-	rc = print(c, o->output, &p->sink, err);
-	return rc ? rc : judge(&regressions, c, p->fail, err);
+	rc = print_comparison(c, o->output, &p->sink, err);
+	return rc ? rc : exit_status(&regressions, c, p->fail, err);
 }
 
 static int compare_files(const struct diff_opts *o, const struct plan *p, struct fsc_vec *before,
@@ -249,7 +249,7 @@ static int compare_sides(const struct diff_opts *o, struct plan *p, struct fsc_v
 
 	if (rc)
 		return rc;
-	rc = c.rows.n ? show(&c, o, p, err) : nothing_common(&c, err);
+	rc = c.rows.n ? show_comparison(&c, o, p, err) : nothing_common(&c, err);
 	fsc_comparison_release(&c);
 	return rc;
 }
@@ -273,7 +273,7 @@ static int parse_and_compare(int argc, char **argv, struct diff_opts *o, struct 
 	return rc;
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_diff(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct diff_opts o = {.before = FSC_VEC_INIT(const char *),
 			      .after = FSC_VEC_INIT(const char *),
@@ -294,5 +294,5 @@ const struct fsc_cmd fsc_cmd_diff = {
     .operands = "BEFORE AFTER | --run A --run B",
     .example = "funcscope diff before.json after.json",
     .opts = (const struct fsc_opt *const[]){diff_opts, NULL},
-    .run = run,
+    .run = run_diff,
 };

@@ -1,5 +1,4 @@
-/* funcscope doctor: what this machine can do, found out by trying, and what is missing otherwise.
- */
+/* funcscope doctor: tries what this machine supports, and says what is missing. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -35,15 +34,15 @@ struct report {
 	bool json;
 };
 
-static void section(struct report *r, const char *title)
+static void add_section(struct report *r, const char *title)
 {
 	if (!r->json)
 		fsc_buf_printf(&r->b, "%s%s\n", r->b.n ? "\n" : "", title);
 }
 
-/* ok: the thing is as it should be. detail: what was found; advice: what to do about a no. */
-static void finding(struct report *r, bool ok, const char *name, const char *detail,
-		    const char *advice)
+/* ok: nothing is missing. detail: what was found; advice: what to do if it is not ok. */
+static void add_finding(struct report *r, bool ok, const char *name, const char *detail,
+			const char *advice)
 {
 	if (r->json) {
 		fsc_json_line(&r->b, "check");
@@ -72,11 +71,11 @@ static void read_line(const char *path, char *buf, size_t size)
 
 static void check_privileges(struct report *r)
 {
-	section(r, "privileges");
+	add_section(r, "privileges");
 	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
-		finding(r, fsc_privilege_has(c->number), c->name, c->what,
-			c->required ? "run as root, or: setcap cap_bpf,cap_perfmon+ep funcscope"
-				    : "only needed for the purpose above");
+		add_finding(r, fsc_privilege_has(c->number), c->name, c->what,
+			    c->required ? "run as root, or: setcap cap_bpf,cap_perfmon+ep funcscope"
+					: "only needed for the purpose above");
 }
 
 static void check_lockdown(struct report *r)
@@ -91,36 +90,39 @@ static void check_lockdown(struct report *r)
 	else
 		snprintf(detail, sizeof(detail), "lockdown: %.*s", (int)strcspn(modes, "\n"),
 			 modes);
-	finding(r, rc || strstr(modes, "[none]"), "no lockdown", detail,
-		"confidentiality mode refuses kernel probes; turn it off at boot (lockdown=none)");
+	add_finding(
+	    r, rc || strstr(modes, "[none]"), "no lockdown", detail,
+	    "confidentiality mode refuses kernel probes; turn it off at boot (lockdown=none)");
 }
 
 static void check_settings(struct report *r)
 {
 	char line[64], detail[128];
 
-	section(r, "kernel settings");
-	finding(r, access("/sys/kernel/btf/vmlinux", R_OK) == 0, "BTF",
-		"/sys/kernel/btf/vmlinux: the kernel's types, for fentry",
-		"needs CONFIG_DEBUG_INFO_BTF; everything but fentry works without");
-	finding(r, fsc_tracefs_mounted(), "tracefs mounted", "tracepoints and the function list",
-		fsc_privilege_has(CAP_SYS_ADMIN)
-		    ? "not needed: funcscope makes a private mount; for others: mount -t tracefs "
-		      "tracefs /sys/kernel/tracing"
-		    : "with CAP_SYS_ADMIN a private mount would be made; or mount it so that you "
-		      "may read it");
+	add_section(r, "kernel settings");
+	add_finding(r, access("/sys/kernel/btf/vmlinux", R_OK) == 0, "BTF",
+		    "/sys/kernel/btf/vmlinux: the kernel's types, for fentry",
+		    "needs CONFIG_DEBUG_INFO_BTF; everything but fentry works without");
+	add_finding(
+	    r, fsc_tracefs_mounted(), "tracefs mounted", "tracepoints and the function list",
+	    fsc_privilege_has(CAP_SYS_ADMIN)
+		? "not needed: funcscope makes a private mount; for others: mount -t tracefs "
+		  "tracefs /sys/kernel/tracing"
+		: "with CAP_SYS_ADMIN a private mount would be made; or mount it so that you "
+		  "may read it");
 	read_line("/proc/sys/kernel/perf_event_paranoid", line, sizeof(line));
 	snprintf(detail, sizeof(detail), "kernel.perf_event_paranoid = %s", line);
-	finding(r, geteuid() == 0 || strcmp(line, "2") <= 0, "perf events", detail,
-		"above 2 refuses perf events without root: sysctl kernel.perf_event_paranoid=2");
+	add_finding(
+	    r, geteuid() == 0 || strcmp(line, "2") <= 0, "perf events", detail,
+	    "above 2 refuses perf events without root: sysctl kernel.perf_event_paranoid=2");
 	read_line("/proc/sys/kernel/kptr_restrict", line, sizeof(line));
 	snprintf(detail, sizeof(detail), "kernel.kptr_restrict = %s", line);
-	finding(r, strcmp(line, "2") != 0, "kernel addresses", detail,
-		"2 hides addresses, so functions go by name: sysctl kernel.kptr_restrict=1");
+	add_finding(r, strcmp(line, "2") != 0, "kernel addresses", detail,
+		    "2 hides addresses, so functions go by name: sysctl kernel.kptr_restrict=1");
 	check_lockdown(r);
 }
 
-/* A refusal says nothing about the kernel while we lack the right to ask. */
+/* Without privileges, a refusal says nothing about the kernel. */
 static const char *refused_advice(void)
 {
 	for (const struct fsc_capability *c = fsc_capabilities; c->name; c++)
@@ -136,35 +138,35 @@ static const char *refused_advice(void)
 
 static void check_features(struct report *r)
 {
-	section(r, "kernel features, each tested");
-	finding(r, fsc_kernel_has_cookies(), "Linux " FSC_KERNEL_NEEDED,
-		fsc_kernel_has_cookies()
-		    ? "BPF programs can tell which function was hit (cookies)"
-		    : "BPF programs cannot tell which function was hit (cookies)",
-		"too old for funcscope, whatever else works here: it needs Linux " FSC_KERNEL_NEEDED
-		" or newer");
+	add_section(r, "kernel features, each tested");
+	add_finding(
+	    r, fsc_kernel_has_cookies(), "Linux " FSC_KERNEL_NEEDED,
+	    fsc_kernel_has_cookies() ? "BPF programs can tell which function was hit (cookies)"
+				     : "BPF programs cannot tell which function was hit (cookies)",
+	    "too old for funcscope, whatever else works here: it needs Linux " FSC_KERNEL_NEEDED
+	    " or newer");
 	for (int f = 0; f < FSC_FEATURE_MAX; f++) {
 		const struct fsc_feature_row *row = &fsc_features[f];
 		const char *why;
 		int rc = fsc_feature_try((enum fsc_feature)f, &why);
 
-		finding(r, rc == 0, row->name, rc ? why : row->what,
-			rc == -EPERM || rc == -EACCES ? refused_advice() : row->without);
+		add_finding(r, rc == 0, row->name, rc ? why : row->what,
+			    rc == -EPERM || rc == -EACCES ? refused_advice() : row->without);
 	}
 }
 
-/* "yes" means harmless: not there, or kept off. Returns whether none was seen to do harm; what
- * could not be tried was not. */
+/* "yes" means harmless: absent, or never probed. Returns whether none did harm; what could not be
+ * tried counts as harmless. */
 static bool check_hazards(struct report *r)
 {
 	bool harmless = true;
 
-	section(r, "safety, each tested");
+	add_section(r, "safety, each tested");
 	for (const struct fsc_hazard_row *h = fsc_hazards; h->name; h++) {
 		char detail[256];
 		int rc = h->trial(detail, sizeof(detail));
 
-		finding(r, rc == 0, h->name, detail, h->advice);
+		add_finding(r, rc == 0, h->name, detail, h->advice);
 		harmless &= rc != -EFAULT;
 	}
 	return harmless;
@@ -182,8 +184,8 @@ static void verdict_line(struct report *r, const char *what, const char *rung)
 	fsc_buf_printf(&r->b, "  %-18s %s\n", what, rung ? rung : "cannot be probed here");
 }
 
-/* The rung each class of probe will stand on; false if none works at all. */
-static bool verdict(struct report *r)
+/* The attach method each class of probe will use; false if none works at all. */
+static bool add_verdict(struct report *r)
 {
 	const char *user = fsc_feature_works(FSC_FEATURE_UPROBE_MULTI) ? "uprobe.multi"
 			   : fsc_feature_works(FSC_FEATURE_UPROBE)     ? "uprobe"
@@ -198,14 +200,14 @@ static bool verdict(struct report *r)
 
 	if (!fsc_kernel_has_cookies())
 		user = kernel = tp = NULL;
-	section(r, "what will be used");
+	add_section(r, "what will be used");
 	verdict_line(r, "user functions", user);
 	verdict_line(r, "kernel functions", kernel);
 	verdict_line(r, "tracepoints", tp);
 	return user || kernel || tp;
 }
 
-static int examine(struct report *r, struct fsc_err *err)
+static int examine_machine(struct report *r, struct fsc_err *err)
 {
 	struct utsname u;
 	bool any, harmless;
@@ -218,7 +220,7 @@ static int examine(struct report *r, struct fsc_err *err)
 	check_settings(r);
 	check_features(r);
 	harmless = check_hazards(r);
-	any = verdict(r);
+	any = add_verdict(r);
 	if (fsc_buf_failed(&r->b))
 		return fsc_err_nomem(err);
 	if (fwrite(fsc_buf_str(&r->b), 1, r->b.n, stdout) != r->b.n || fflush(stdout))
@@ -236,7 +238,7 @@ static int examine(struct report *r, struct fsc_err *err)
 	    "nothing can be probed on this machine; the lines marked 'no' say what to do");
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_doctor(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct doctor_opts o = {0};
 	const struct fsc_opt_set sets[] = {{doctor_opts, &o}, {NULL, NULL}};
@@ -248,7 +250,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 	if (rc)
 		return rc;
 	r.json = o.format == 1;
-	rc = examine(&r, err);
+	rc = examine_machine(&r, err);
 	fsc_buf_release(&r.b);
 	return rc;
 }
@@ -259,5 +261,5 @@ const struct fsc_cmd fsc_cmd_doctor = {
     .operands = "",
     .example = "funcscope doctor",
     .opts = (const struct fsc_opt *const[]){doctor_opts, NULL},
-    .run = run,
+    .run = run_doctor,
 };

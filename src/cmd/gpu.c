@@ -72,8 +72,8 @@ static bool shows_flames(const struct fsc_output_opts *out)
 	return ops->stacks && !ops->profile;
 }
 
-static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
-		 struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
+static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
+			  struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
 {
 	double age_ns = 60e9;
 
@@ -94,7 +94,7 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 	wo->sample = g->sample;
 	wo->python = g->python;
 	wo->args = g->args;
-	/* A person reads so many; a program reads all. */
+	/* Text is cut for people; programs get all rows. */
 	wo->top = g->top != UINT_MAX ? g->top : fsc_sinks[out->format] == &fsc_sink_text ? 20 : 0;
 	wo->listen = g->listen;
 	wo->out = out;
@@ -109,7 +109,7 @@ static int check(struct gpu_opts *g, const struct fsc_output_opts *out,
 	return 0;
 }
 
-/* Calls are told by process: a thread's number would never be met. */
+/* Calls are matched by process: a thread id would match nothing. */
 static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
 {
 	for (size_t i = 0; i < pids->n; i++) {
@@ -136,7 +136,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 		rc = fsc_err_usage(
 		    err, "gpu takes no probes, but got '%s'; see: funcscope help gpu", argv[1]);
 	if (!rc)
-		rc = check(g, &out, wo, err);
+		rc = check_gpu_opts(g, &out, wo, err);
 	if (!rc)
 		rc = fsc_probes_pids(&g->pids, &wo->targets.pids, err);
 	if (!rc)
@@ -159,7 +159,7 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 	return rc ? rc : fsc_gpu_watch(wo, err);
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_gpu(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct gpu_opts g = {.pids = FSC_VEC_INIT(const char *),
 			     .comms = FSC_VEC_INIT(const char *),
@@ -186,5 +186,5 @@ const struct fsc_cmd fsc_cmd_gpu = {
     .operands = "[-- COMMAND ARGS...]",
     .example = "funcscope gpu -p 1234 -d 10",
     .opts = (const struct fsc_opt *const[]){gpu_opts, FSC_OUTPUT_TABLES(fsc_gpu_formats), NULL},
-    .run = run,
+    .run = run_gpu,
 };

@@ -8,7 +8,7 @@
 
 static const struct fsc_opt help_opts[] = {{0}};
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_help(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 
@@ -33,5 +33,5 @@ const struct fsc_cmd fsc_cmd_help_row = {
     .operands = "[COMMAND]",
     .example = "funcscope help count",
     .opts = (const struct fsc_opt *const[]){help_opts, NULL},
-    .run = run,
+    .run = run_help,
 };

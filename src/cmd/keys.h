@@ -1,4 +1,4 @@
-/* What results are kept by besides the function: shared by count and time. */
+/* What results are grouped by besides the function: shared by count and time. */
 #ifndef FSC_CMD_KEYS_H
 #define FSC_CMD_KEYS_H
 

@@ -59,7 +59,7 @@ static void add_json(const struct fsc_target *t, const struct fsc_target_row *r,
 	fsc_json_string(b, "function", r->name);
 	fsc_json_string_if(b, "symbol", r->symbol);
 	fsc_json_string_if(b, "aliases", t->aliases);
-	/* An address needs more bits than a JSON number keeps: a string. */
+	/* A JSON number cannot hold all 64 bits of an address: a string. */
 	if (t->site == FSC_SITE_KERNEL)
 		fsc_json_printf(b, "address", "\"%#" PRIx64 "\"", t->addr + t->offset);
 	else if (t->site == FSC_SITE_TRACEPOINT)
@@ -71,7 +71,7 @@ static void add_json(const struct fsc_target *t, const struct fsc_target_row *r,
 	fsc_json_line_end(b);
 }
 
-/* What matches and would get no probe, with the reason. */
+/* A function that matches but would not be probed, and why. */
 static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf *b)
 {
 	if (!format) {
@@ -88,7 +88,7 @@ static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf 
 	fsc_json_line_end(b);
 }
 
-static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
+static int print_targets(const struct fsc_targets *t, int format, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
 	int rc = 0;
@@ -111,8 +111,8 @@ static int print(const struct fsc_targets *t, int format, struct fsc_err *err)
 	return rc;
 }
 
-static int list(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec *pids,
-		struct fsc_targets *t, struct fsc_err *err)
+static int list_targets(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec *pids,
+			struct fsc_targets *t, struct fsc_err *err)
 {
 	struct list_opts lo = {0};
 	const struct fsc_opt_set sets[] = {{fsc_probe_opts, po}, {list_opts, &lo}, {NULL, NULL}};
@@ -126,10 +126,10 @@ static int list(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec
 		rc = fsc_probes_resolve(argv + 1, n, po,
 					&(struct fsc_scope){.pids = pids->data, .n_pids = pids->n},
 					t, err);
-	return rc ? rc : print(t, lo.format, err);
+	return rc ? rc : print_targets(t, lo.format, err);
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_list(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct fsc_probe_opts po = FSC_PROBE_OPTS_INIT;
 	struct fsc_vec pids = FSC_VEC_INIT(pid_t);
@@ -140,7 +140,7 @@ static int run(int argc, char **argv, char **command, struct fsc_err *err)
 		return fsc_err_usage(
 		    err, "list does not run a command; leave out '--' and what follows");
 	fsc_targets_init(&t);
-	rc = list(argc, argv, &po, &pids, &t, err);
+	rc = list_targets(argc, argv, &po, &pids, &t, err);
 	fsc_targets_release(&t);
 	fsc_vec_release(&pids);
 	fsc_probe_opts_release(&po);
@@ -153,5 +153,5 @@ const struct fsc_cmd fsc_cmd_list = {
     .operands = "PROBE...",
     .example = "funcscope list 'libcrypto:EVP_*' -x 'EVP_PKEY_*'",
     .opts = (const struct fsc_opt *const[]){fsc_probe_opts, list_opts, NULL},
-    .run = run,
+    .run = run_list,
 };

@@ -1,5 +1,5 @@
-/* The run of count, time, stack and trace: whose calls, which places, a session on them, what it
- * costs, and the command's view of it. */
+/* The run of count, time, stack and trace: find targets and places, open a session, account for its
+ * cost, and report through the command's view. */
 #include "cmd/measure.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "run/pids.h"
 #include "run/run.h"
 
-/* Seconds between two looks at the CPU time, and at what the view has. */
+/* Seconds between two readings of the CPU time, and between two ticks of the view. */
 #define TICK	    0.1
 #define BUDGET_TICK 0.005
 #define VIEW_TICK   0.02
@@ -27,18 +27,18 @@ struct measure {
 	const struct fsc_measure_opts *o;
 	struct fsc_run *run;
 	struct fsc_vec pids, tids; /* pid_t: whose calls count; none: all */
-	struct fsc_pids owners;	   /* of -p and -t: whose files are meant by short names */
+	struct fsc_pids owners;	   /* of -p and -t: short names mean their files */
 	struct fsc_targets targets;
 	struct fsc_session *session;
 	struct fsc_live *live;
 	double max_overhead; /* percent; 0: none */
 	struct fsc_budget *budget;
 	uint64_t machine_cpu; /* ns, at the start */
-	uint64_t cpu;	      /* ns that were used, once the probes are off */
+	uint64_t cpu;	      /* ns used, set when the probes are detached */
 	bool follow;	      /* children, too */
 };
 
-/* ---- whose calls ---- */
+/* ---- targets ---- */
 
 static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
 {
@@ -77,7 +77,7 @@ static int find_tasks(struct measure *m, struct fsc_err *err)
 		rc = add_owner(m, *FSC_AT(pid_t, &m->pids, i), true, err);
 	for (size_t i = 0; !rc && i < m->tids.n; i++)
 		rc = add_owner(m, *FSC_AT(pid_t, &m->tids, i), false, err);
-	/* Of a thread, its process: the kernel keeps probes to processes. */
+	/* The process of each thread: the kernel limits probes to processes. */
 	for (size_t i = 0; !rc && m->tids.n && i < m->owners.all.n; i++)
 		rc = push_pid(&m->pids, FSC_AT(struct fsc_pid, &m->owners.all, i)->pid, err);
 	if (!rc && m->plan->command)
@@ -85,7 +85,7 @@ static int find_tasks(struct measure *m, struct fsc_err *err)
 	return rc;
 }
 
-/* CPU time, in ns, that whoever is measured has used since the start. */
+/* CPU time, in ns, that the targets have used since the start. */
 static uint64_t cpu_used(void *arg)
 {
 	struct measure *m = arg;
@@ -105,11 +105,11 @@ static int on_exit_of(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	return 0;
 }
 
-/* ---- which places ---- */
+/* ---- places ---- */
 
 /* A command that cannot fork needs no probes in other processes. But if the kernel can limit only
  * single probes to a process, not a link of many (Linux 6.6 to 6.9), the link goes to all. */
-static bool follows(const struct measure *m, const char *command)
+static bool follows_children(const struct measure *m, const char *command)
 {
 	if (!command || m->o->follow || m->o->no_follow)
 		return command ? !m->o->no_follow : m->o->follow;
@@ -117,13 +117,13 @@ static bool follows(const struct measure *m, const char *command)
 	       fsc_libs_may_fork(command);
 }
 
-static int resolve(struct measure *m, struct fsc_err *err)
+static int resolve_targets(struct measure *m, struct fsc_err *err)
 {
 	const struct fsc_session_opts *so = &m->plan->session;
 	FSC_AUTO(fsc_freep)
 	char *path = m->plan->command ? fsc_libs_which(m->plan->command[0]) : NULL;
 	struct fsc_scope scope = {
-	    /* The command is found by its path: held, it has not mapped its libraries yet. */
+	    /* The command is held and has not mapped its libraries yet: use its path. */
 	    .pids = m->plan->command ? NULL : m->pids.data,
 	    .n_pids = m->plan->command ? 0 : m->pids.n,
 	    .command = path,
@@ -131,8 +131,8 @@ static int resolve(struct measure *m, struct fsc_err *err)
 	    .returns = (enum fsc_returns)m->o->returns,
 	};
 
-	m->follow = follows(m, path);
-	/* Programs that nobody named: all of them, or whatever a command starts. */
+	m->follow = follows_children(m, path);
+	/* Programs not named by the user: all of them, or what a command starts. */
 	scope.strangers = m->follow || !m->pids.n;
 	return fsc_probes_resolve(m->plan->probes, m->plan->n_probes, &m->plan->probe, &scope,
 				  &m->targets, err);
@@ -183,9 +183,9 @@ static int open_session(struct measure *m, struct fsc_err *err)
 	return rc ? rc : start_view(m, err);
 }
 
-/* What the probes cost must be known before a duration is, and before anybody keeps a budget. For
- * user functions that is known before they are attached; for the others it depends on how. */
-static int calibrate(struct measure *m, bool attached, struct fsc_err *err)
+/* The cost of the probes is needed before durations and the budget are computed. For user functions
+ * it is known before attaching; for others it depends on how they are attached. */
+static int calibrate_probes(struct measure *m, bool attached, struct fsc_err *err)
 {
 	bool timed = m->plan->session.mode == FSC_MODE_TIME;
 
@@ -198,7 +198,7 @@ static int calibrate(struct measure *m, bool attached, struct fsc_err *err)
 }
 
 /* For -v: what was found, and how it was attached. */
-static void tell_attached(const struct measure *m, uint64_t start_ns)
+static void log_attached(const struct measure *m, uint64_t start_ns)
 {
 	for (size_t i = 0; i < m->targets.files.n; i++)
 		fsc_log(FSC_LOG_DEBUG, "file %s",
@@ -222,7 +222,7 @@ static int on_view_tick(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 	return rc;
 }
 
-/* The view looks regularly, and when a ring of records fills up. */
+/* The view reads at each tick, and when a ring of records fills up. */
 static int watch_records(struct measure *m, struct fsc_err *err)
 {
 	int fd = fsc_session_events_fd(m->session), rc;
@@ -246,7 +246,7 @@ static int measure_open(struct fsc_run *r, struct fsc_err *err)
 	fsc_pids_init(&m->owners, &r->loop, on_exit_of, m);
 	rc = find_tasks(m, err);
 	if (!rc)
-		rc = resolve(m, err);
+		rc = resolve_targets(m, err);
 	if (!rc)
 		rc = open_session(m, err);
 	if (rc)
@@ -260,17 +260,17 @@ static int measure_attach(struct fsc_run *r, struct fsc_err *err)
 {
 	struct measure *m = r->state;
 	uint64_t start_ns = fsc_clock_mono();
-	int rc = calibrate(m, false, err);
+	int rc = calibrate_probes(m, false, err);
 
 	if (!rc)
 		rc = fsc_session_attach(m->session, err);
 	if (!rc)
 		rc = watch_records(m, err);
 	if (!rc)
-		rc = calibrate(m, true, err);
+		rc = calibrate_probes(m, true, err);
 	if (rc)
 		return rc;
-	tell_attached(m, start_ns);
+	log_attached(m, start_ns);
 	m->machine_cpu = fsc_cputime_machine();
 	fsc_pids_start(&m->owners);
 	return 0;
@@ -286,7 +286,7 @@ static void measure_ready(struct fsc_run *r)
 	fsc_live_calibrate(m->live);
 }
 
-/* Also keeps the last CPU time of processes that may be gone when we ask. */
+/* Also notes the CPU time of processes that may have exited at the end. */
 static int measure_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct measure *m = r->state;
@@ -309,7 +309,7 @@ static int measure_detach(struct fsc_run *r, struct fsc_err *err)
 	(void)err;
 	m->cpu = cpu_used(m);
 	fsc_session_detach(m->session);
-	fsc_budget_tell(m->budget);
+	fsc_budget_report(m->budget);
 	return 0;
 }
 
@@ -337,7 +337,7 @@ static const struct fsc_run_ops ops = {.open = measure_open,
 				       .detach = measure_detach,
 				       .books = measure_books};
 
-static void release(struct measure *m)
+static void release_measure(struct measure *m)
 {
 	fsc_budget_free(m->budget);
 	fsc_live_free(m->live);
@@ -372,6 +372,6 @@ int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err)
 	fsc_targets_init(&m.targets);
 	m.targets.apart = plan->apart;
 	rc = fsc_run(&ro, err);
-	release(&m);
+	release_measure(&m);
 	return rc;
 }

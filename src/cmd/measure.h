@@ -26,12 +26,12 @@ extern const struct fsc_opt fsc_measure_opts[];
 /* The tables every measuring command begins with. */
 #define FSC_MEASURE_TABLES(formats) fsc_probe_opts, fsc_measure_opts, FSC_OUTPUT_TABLES(formats)
 
-/* What a command does with a run: it reports, at each interval and at the end. */
+/* What a view needs to know of the session it reports on. */
 struct fsc_measure_facts {
 	struct fsc_session *session;
 	struct fsc_live *live;
 	const struct fsc_targets *targets;
-	const pid_t *pids; /* that are watched; none: all */
+	const pid_t *pids; /* the targets; none: all */
 	size_t n_pids;
 };
 
@@ -43,7 +43,7 @@ struct fsc_measure_view {
 	 * ring fills up. */
 	int (*start)(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err);
 	int (*tick)(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err);
-	/* When the places are known, before loading: what the session needs besides. Optional. */
+	/* When the places are known, before loading: adds to the session's options. Optional. */
 	int (*resolved)(void *state, const struct fsc_targets *targets,
 			struct fsc_session_opts *opts, struct fsc_err *err);
 	/* Adds to the books what only the view knows. Optional. */
@@ -56,7 +56,7 @@ struct fsc_measure_view {
 struct fsc_measure_plan {
 	const struct fsc_measure_view *view;
 	void *state;			 /* the view's own */
-	struct fsc_session_opts session; /* what is measured; whose calls is filled in by the run */
+	struct fsc_session_opts session; /* what is measured; targets are filled in by the run */
 	struct fsc_sink sink;		 /* how it is shown; where to is filled in by the run */
 	struct fsc_probe_opts probe;
 	struct fsc_measure_opts run;
@@ -81,7 +81,7 @@ void fsc_measure_plan_release(struct fsc_measure_plan *plan);
 int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err);
 /* The percentage of --max-overhead, 0 where it is not given. */
 int fsc_measure_budget(const struct fsc_measure_opts *o, double *ret, struct fsc_err *err);
-/* Runs until the command ends, the time is up, the processes are gone or a signal says so. */
+/* Runs until the command ends, the time is up, the processes have exited or a signal arrives. */
 int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err);
 
 #endif

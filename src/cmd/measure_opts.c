@@ -1,4 +1,4 @@
-/* The options every run has, and which of them do not go together. */
+/* Options of all measuring commands, and which of them conflict. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Running two commands in turn. The order is ABBA, so that what drifts (heat, frequency, the page
  * cache) hits both alike; each pair is one unit, and before A is compared with B it is compared
- * with itself, which tells what this machine can tell. */
+ * with itself, which shows how small a difference this machine can resolve. */
 #include "cmd/pairs.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ struct pairs {
 	const struct fsc_pairs_opts *o;
 	struct fsc_command_guard guard;
 	bool bare;   /* the command's times alone, not what it recorded */
-	bool warned; /* of recordings that are none */
+	bool warned; /* about files that are not recordings */
 };
 
 /* The files of one run, in a directory of their own. */
@@ -64,7 +64,7 @@ static void remove_files(const struct run_files *f)
 	nftw(f->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
-/* The last lines of what a command said when it failed. */
+/* The last lines of output of a command that failed. */
 static void show_errors(const char *path)
 {
 	FSC_AUTO(fsc_fclosep) FILE *in = fopen(path, "re");
@@ -101,7 +101,7 @@ static int add_value(struct fsc_recording *r, const char *name, uint64_t ns, str
 	return fsc_recorded_append(f, &b, err);
 }
 
-/* What the command recorded itself, if it did. */
+/* The recording the command made itself, if any. */
 static int take_record(struct pairs *p, const struct run_files *f, struct fsc_recording *ret,
 		       struct fsc_err *err)
 {
@@ -127,7 +127,7 @@ static int take_record(struct pairs *p, const struct run_files *f, struct fsc_re
 	return 0;
 }
 
-/* What the command's processes measured of themselves, if they carry lib/funcscope. */
+/* Timings of the command's processes that use lib/funcscope. */
 static int take_scopes(struct pairs *p, const struct run_files *f, struct fsc_recording *r,
 		       struct fsc_err *err)
 {
@@ -148,7 +148,7 @@ static int take_scopes(struct pairs *p, const struct run_files *f, struct fsc_re
 	return rc;
 }
 
-static int failed(const struct fsc_command_opts *c, int status, struct fsc_err *err)
+static int command_failed(const struct fsc_command_opts *c, int status, struct fsc_err *err)
 {
 	if (c->errors)
 		show_errors(c->errors);
@@ -170,7 +170,7 @@ static int run_in(struct pairs *p, const char *text, const struct run_files *f,
 	int rc = fsc_command_run(&c, &p->guard, &end, err);
 
 	if (!rc && end.status)
-		rc = failed(&c, end.status, err);
+		rc = command_failed(&c, end.status, err);
 	if (!rc)
 		rc = take_record(p, f, ret, err);
 	if (rc)
@@ -185,7 +185,7 @@ static int run_in(struct pairs *p, const char *text, const struct run_files *f,
 	return rc;
 }
 
-/* Runs it once; the recording goes to the end of side, or nowhere. */
+/* Runs it once; the recording is appended to side, if there is one. */
 static int run_once(struct pairs *p, const char *text, struct fsc_vec *side, struct fsc_err *err)
 {
 	struct fsc_recording rec = FSC_RECORDING_INIT, *slot;
@@ -223,7 +223,7 @@ static int run_pairs(struct pairs *p, const char *a, const char *b, size_t n,
 
 /* ---- the whole ---- */
 
-static void tell(const char *what, size_t n)
+static void log_progress(const char *what, size_t n)
 {
 	if (isatty(STDERR_FILENO))
 		fsc_log(FSC_LOG_NOTE, "%s, %zu pairs", what, n);
@@ -261,14 +261,14 @@ static int check_self(struct pairs *p, struct fsc_self_check *ret, struct fsc_er
 	const struct fsc_compare_opts *co = &p->o->compare;
 	struct fsc_vec x = FSC_VEC_INIT(struct fsc_recording),
 		       y = FSC_VEC_INIT(struct fsc_recording);
-	/* Two times are compared, so that each needs half of what may go wrong. */
+	/* Two times are compared, so each gets half of the error probability. */
 	size_t n = fsc_shift_least(true, (1 - co->confidence / 100) / 2);
 	struct fsc_comparison c;
 	int rc;
 
 	n = n > CHECK_PAIRS ? n : CHECK_PAIRS;
 	n = n > p->o->pairs / 3 ? n : p->o->pairs / 3;
-	tell("A against A", n);
+	log_progress("A against A", n);
 	p->bare = true;
 	rc = run_pairs(p, p->o->commands[0], p->o->commands[0], n, &x, &y, err);
 	p->bare = false;
@@ -294,7 +294,7 @@ static int run_all(struct pairs *p, struct fsc_vec *before, struct fsc_vec *afte
 	if (!rc)
 		rc = check_self(p, &check, err);
 	if (!rc)
-		tell("A against B", p->o->pairs);
+		log_progress("A against B", p->o->pairs);
 	if (!rc)
 		rc = run_pairs(p, p->o->commands[0], p->o->commands[1], p->o->pairs, before, after,
 			       err);

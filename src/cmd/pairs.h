@@ -13,7 +13,7 @@ struct fsc_pairs_opts {
 	struct fsc_compare_opts compare;
 };
 
-/* Warms both up, compares A with itself, then A with B, and says on stderr what it is at. Appends
+/* Warms both up, compares A with itself, then A with B, and reports progress on stderr. Appends
  * struct fsc_recording of every counted run to *before and *after, the caller's to release also
  * after a failure; *ret is the caller's to release after success. A command that fails, or a
  * signal, is a failure; nothing is left running. */

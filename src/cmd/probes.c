@@ -1,4 +1,4 @@
-/* From the words of the command line to resolved targets. */
+/* From the command line to resolved targets. */
 #include "cmd/probes.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc
 	return fsc_str_each(texts, add_pid, ret, err);
 }
 
-/* Of a spec that is not the entry of a function. */
+/* What a spec names that is not the entry of a function. */
 static const char *what_it_names(const struct fsc_spec *spec)
 {
 	if (spec->kind->ret)

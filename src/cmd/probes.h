@@ -23,10 +23,9 @@ extern const struct fsc_opt fsc_probe_opts[];
 	}
 void fsc_probe_opts_release(struct fsc_probe_opts *o);
 
-/* Turns "12", "12,13" of a list into process numbers (pid_t) that exist. */
+/* Turns "12", "12,13" of a list into the pids (pid_t) of existing tasks. */
 int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc_err *err);
-/* Parses and resolves every probe. scope: whose files, and what for; patterns are filled in here.
- */
+/* Parses and resolves every probe. scope: whose files; its patterns are filled in here. */
 int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *o,
 		       const struct fsc_scope *scope, struct fsc_targets *ret, struct fsc_err *err);
 

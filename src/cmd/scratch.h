@@ -1,5 +1,4 @@
-/* A directory of our own for a while, in memory where there is room for it; gone with all that is
- * in it when it is removed. */
+/* A temporary directory, in memory if possible. */
 #ifndef FSC_CMD_SCRATCH_H
 #define FSC_CMD_SCRATCH_H
 
@@ -10,7 +9,7 @@ struct fsc_scratch {
 };
 
 int fsc_scratch_make(struct fsc_scratch *s, struct fsc_err *err);
-/* Removes the files in it, and it; none is fine. */
+/* Removes it with its files; does nothing if there is none. */
 void fsc_scratch_remove(struct fsc_scratch *s);
 
 #endif

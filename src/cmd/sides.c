@@ -24,8 +24,8 @@ void fsc_side_release(struct fsc_vec *side)
 	fsc_vec_release(side);
 }
 
-static int remember(const char *path, const struct stat *st, struct fsc_vec *seen,
-		    struct fsc_err *err)
+static int remember_file(const char *path, const struct stat *st, struct fsc_vec *seen,
+			 struct fsc_err *err)
 {
 	struct file_id *id;
 
@@ -60,7 +60,7 @@ static int read_file(const char *path, struct fsc_vec *ret, struct fsc_vec *seen
 	*slot = rec;
 	if (cut)
 		fsc_log(FSC_LOG_WARN, "'%s' is truncated; only its complete part is used", path);
-	return stat(path, &st) ? 0 : remember(path, &st, seen, err);
+	return stat(path, &st) ? 0 : remember_file(path, &st, seen, err);
 }
 
 static int is_recording(const struct dirent *d)

@@ -7,9 +7,8 @@
 #include "model/blocks.h"
 
 /* Reads each of paths (const char *), a recording or a directory of them (*.json, sorted), and
- * appends struct fsc_recording to *ret, the caller's to release also after a failure. Warns of
- * those that were cut off; the same file twice on a side is a usage error, it would pass for two
- * runs. */
+ * appends struct fsc_recording to *ret, the caller's to release also after a failure. Warns about
+ * truncated ones; the same file twice on a side is a usage error: it would count as two runs. */
 int fsc_side_read(const struct fsc_vec *paths, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_side_release(struct fsc_vec *side);
 

@@ -1,4 +1,5 @@
-/* Every call above the threshold comes by the ring; of each function the slowest stay. */
+/* Every call above the threshold arrives through the ring; the slowest of each function are kept.
+ */
 #include "cmd/slowest.h"
 
 #include <stdlib.h>
@@ -56,7 +57,7 @@ int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *fac
 	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &opts, &s->source, err);
 }
 
-/* Where a call is to be kept: a new place, that of the quickest one of its function, or none. */
+/* The entry for a call: a new one, that of its function's quickest kept call, or NULL. */
 static struct kept *find_place(struct fsc_slowest *s, const struct fsc_call *c)
 {
 	struct kept *quickest = NULL;
@@ -76,7 +77,7 @@ static struct kept *find_place(struct fsc_slowest *s, const struct fsc_call *c)
 	return quickest->call.duration_ns < c->duration_ns ? quickest : NULL;
 }
 
-static int keep(const struct fsc_call *c, void *arg, struct fsc_err *err)
+static int keep_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 {
 	size_t n = c->n_kernel + c->n_user;
 	struct fsc_slowest *s = arg;
@@ -101,7 +102,7 @@ static int keep(const struct fsc_call *c, void *arg, struct fsc_err *err)
 
 int fsc_slowest_read(struct fsc_slowest *s, bool last, struct fsc_err *err)
 {
-	return fsc_call_source_read(s->source, last, keep, s, err);
+	return fsc_call_source_read(s->source, last, keep_call, s, err);
 }
 
 static int by_duration(const void *pa, const void *pb)

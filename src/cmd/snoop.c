@@ -52,7 +52,7 @@ static int from_presets(const struct fsc_vec *names, struct fsc_snoop_config *re
 	return rc;
 }
 
-static int check(const char *path, struct fsc_err *err)
+static int check_config(const char *path, struct fsc_err *err)
 {
 	struct fsc_snoop_config c = {0};
 	int rc = fsc_snoop_config_read(path, &c, err);
@@ -96,15 +96,15 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 	return fsc_snoop_config_command(c, command, n, err);
 }
 
-static int watch(struct fsc_snoop_config *c, const struct snoop_opts *so,
-		 struct fsc_output_opts *out, struct fsc_err *err)
+static int run_monitor(struct fsc_snoop_config *c, const struct snoop_opts *so,
+		       struct fsc_output_opts *out, struct fsc_err *err)
 {
 	const struct fsc_monitor_opts mo = {.path = so->config,
 					    .out = out,
 					    .pids = so->numbers.data,
 					    .n_pids = so->numbers.n,
 					    .no_control = so->no_socket};
-	/* The configuration may be another one by the time it is closed. */
+	/* A reload may have replaced the configuration by then. */
 	FSC_AUTO(fsc_freep) char *to = c->report.to ? strdup(c->report.to) : NULL;
 
 	if (out->format < 0)
@@ -133,19 +133,19 @@ static int plan_and_run(int argc, char **argv, char **command, struct snoop_opts
 	if (rc)
 		return rc;
 	if (so->check)
-		return check(so->check, err);
+		return check_config(so->check, err);
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return fsc_err_nomem(err);
 	rc = read_config(so, command, c, err);
 	if (!rc)
-		return watch(c, so, &out, err); /* which takes it over */
+		return run_monitor(c, so, &out, err); /* which takes it over */
 	fsc_snoop_config_release(c);
 	free(c);
 	return rc;
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_snoop(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct snoop_opts so = {.presets = FSC_VEC_INIT(const char *),
 				.pids = FSC_VEC_INIT(const char *),
@@ -165,5 +165,5 @@ const struct fsc_cmd fsc_cmd_snoop = {
     .example = "funcscope snoop -c examples/snoop/training.json",
     .opts =
 	(const struct fsc_opt *const[]){snoop_opts, FSC_OUTPUT_TABLES(fsc_report_formats), NULL},
-    .run = run,
+    .run = run_snoop,
 };

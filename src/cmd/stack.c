@@ -42,7 +42,7 @@ static const struct fsc_opt stack_opts[] = {
     {0},
 };
 
-static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
+static int start_stacks(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct stack *s = state;
 	const struct fsc_namer_opts names = {
@@ -57,7 +57,7 @@ static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_
 	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &opts, &s->source, err);
 }
 
-static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
+static int tick_stacks(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
 	struct stack *s = state;
 
@@ -67,8 +67,8 @@ static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *
 }
 
 /* Reports what came since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
-		  struct fsc_err *err)
+static int report_stacks(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+			 struct fsc_err *err)
 {
 	struct stack *s = state;
 	struct fsc_stacks now, delta;
@@ -100,9 +100,9 @@ static const struct fsc_measure_view view = {
     .command = "stack",
     .doing = "taking stacks of",
     .data = FSC_DATA_STACKS,
-    .start = start,
-    .tick = tick,
-    .report = report,
+    .start = start_stacks,
+    .tick = tick_stacks,
+    .report = report_stacks,
     .books = add_books,
 };
 
@@ -131,7 +131,7 @@ static int plan_stack(const struct stack *s, struct fsc_measure_plan *plan, stru
 	return 0;
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_stack(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct stack s = {.max_stacks = 16384, .depth = FSC_STACK_DEPTH};
 	struct fsc_measure_plan plan = FSC_MEASURE_PLAN(&view, &s, command);
@@ -157,5 +157,5 @@ const struct fsc_cmd fsc_cmd_stack = {
     .example = "funcscope stack -d 5 -U c:malloc -f flamegraph -o malloc.svg",
     .opts =
 	(const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_stack_formats), stack_opts, NULL},
-    .run = run,
+    .run = run_stack,
 };

@@ -46,14 +46,14 @@ static const struct fsc_opt time_opts[] = {
     {0},
 };
 
-static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
+static int start_slowest(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct timing *s = state;
 
 	return s->slowest ? fsc_slowest_start(s->slowest, facts, err) : 0;
 }
 
-static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
+static int read_slowest(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
 	struct timing *s = state;
 
@@ -63,8 +63,8 @@ static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *
 }
 
 /* Reports what was timed since the last report. */
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
-		  struct fsc_err *err)
+static int report_latencies(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+			    struct fsc_err *err)
 {
 	struct timing *s = state;
 	struct fsc_latencies now, delta;
@@ -91,9 +91,9 @@ static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, boo
 static const struct fsc_measure_view view = {.command = "time",
 					     .doing = "timing",
 					     .data = FSC_DATA_LATENCIES,
-					     .start = start,
-					     .tick = tick,
-					     .report = report};
+					     .start = start_slowest,
+					     .tick = read_slowest,
+					     .report = report_latencies};
 
 static int parse_slow(const char *text, uint64_t *ret, struct fsc_err *err)
 {
@@ -145,7 +145,7 @@ static int plan_time(const struct timing *s, struct fsc_measure_plan *plan, stru
 	return rc;
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_time(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct timing s = {.keys = {.by = FSC_VEC_INIT(const char *), .max_keys = 1024},
 			   .keep = 10};
@@ -174,5 +174,5 @@ const struct fsc_cmd fsc_cmd_time = {
     .example = "funcscope time -d 5 c:malloc --by comm",
     .opts = (const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_table_formats), fsc_keys_opts,
 					    fsc_timings_opts, time_opts, NULL},
-    .run = run,
+    .run = run_time,
 };

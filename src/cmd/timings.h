@@ -15,9 +15,9 @@ struct fsc_timings_opts {
 
 extern const struct fsc_opt fsc_timings_opts[];
 
-/* Tells the sink; a usage error where --linear makes no sense. */
+/* Sets up the sink; a usage error if --linear is invalid. */
 int fsc_timings_apply(const struct fsc_timings_opts *o, struct fsc_sink *sink, struct fsc_err *err);
-/* Orders and cuts the lines. */
+/* Sorts the rows and keeps the first N. */
 void fsc_timings_sort(const struct fsc_timings_opts *o, struct fsc_latencies *l);
 
 #endif

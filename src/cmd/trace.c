@@ -41,15 +41,15 @@ static bool is_paired(const struct trace *s)
 	return s->ret || s->tree || s->tracing.waits;
 }
 
-static int resolved(void *state, const struct fsc_targets *targets, struct fsc_session_opts *opts,
-		    struct fsc_err *err)
+static int compile_specs(void *state, const struct fsc_targets *targets,
+			 struct fsc_session_opts *opts, struct fsc_err *err)
 {
 	struct trace *s = state;
 
 	return fsc_tracing_compile(&s->tracing, targets, is_paired(s), s->chars, opts, err);
 }
 
-static int start(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
+static int start_calls(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
 	struct trace *s = state;
 	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
@@ -84,7 +84,7 @@ static int read_calls(struct trace *s, bool last, struct fsc_sink *sink, struct 
 	return fsc_call_source_read(s->source, last, show_call, s, err);
 }
 
-static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
+static int show_calls(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *err)
 {
 	int rc = read_calls(state, false, sink, err);
 
@@ -92,8 +92,8 @@ static int tick(void *state, struct fsc_sink *sink, bool *stop, struct fsc_err *
 	return rc;
 }
 
-static int report(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
-		  struct fsc_err *err)
+static int report_calls(void *state, struct fsc_live *live, struct fsc_sink *sink, bool last,
+			struct fsc_err *err)
 {
 	(void)live;
 	return read_calls(state, last, sink, err);
@@ -118,10 +118,10 @@ static const struct fsc_measure_view view = {
     .command = "trace",
     .doing = "tracing",
     .data = FSC_DATA_CALLS,
-    .resolved = resolved,
-    .start = start,
-    .tick = tick,
-    .report = report,
+    .resolved = compile_specs,
+    .start = start_calls,
+    .tick = show_calls,
+    .report = report_calls,
     .books = add_books,
 };
 
@@ -150,7 +150,7 @@ static int plan_trace(struct trace *s, struct fsc_measure_plan *plan, struct fsc
 	return 0;
 }
 
-static int run(int argc, char **argv, char **command, struct fsc_err *err)
+static int run_trace(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	struct trace s = {.chars = 80};
 	struct fsc_measure_plan plan = FSC_MEASURE_PLAN(&view, &s, command);
@@ -175,5 +175,5 @@ const struct fsc_cmd fsc_cmd_trace = {
     .example = "funcscope trace 'c:write (arg1 == 1) \"%d bytes\", arg3' -M 10",
     .opts =
 	(const struct fsc_opt *const[]){FSC_MEASURE_TABLES(fsc_table_formats), trace_opts, NULL},
-    .run = run,
+    .run = run_trace,
 };

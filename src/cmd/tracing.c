@@ -1,6 +1,6 @@
-/* Each place is compiled for itself: USDT arguments lie elsewhere at every site, tracepoints have
- * fields, functions have parameters where type information tells them. Types are asked for in bulk,
- * and only where a name is used that is not argN, or nothing is said about what to show. */
+/* Each place is compiled separately: USDT arguments differ at every site, tracepoints have fields,
+ * functions have parameters if there is type information. Types are looked up in bulk, and only if
+ * a name other than argN is used, or no format is given. */
 #include "cmd/tracing.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ void fsc_tracing_release(struct fsc_tracing *t)
 	*t = (struct fsc_tracing){0};
 }
 
-/* What a function returns, or how long it took, is asked for of its entry. */
+/* Whether an entry probe asks for the return value or the duration. */
 static bool mentions_return(const struct fsc_tracespec *s)
 {
 	bool at_return = !strncmp(s->probe, "r:", 2) || strstr(s->probe, "retprobe:") ||
@@ -84,7 +84,7 @@ struct compiling {
 	int tracefs;
 };
 
-/* Only functions have a signature; a place inside one has its arguments no more. */
+/* Only functions have a signature; inside one, the arguments are gone. */
 static bool has_signature(const struct compiling *c, size_t i)
 {
 	const struct fsc_target *t = fsc_targets_at(c->targets, i);
@@ -163,8 +163,9 @@ static int find_signatures(struct compiling *c, struct fsc_err *err)
 
 /* ---- one place ---- */
 
-/* Gives conversions the names and types of what they show: the format is not the user's. */
-static int dress(struct fsc_format *f, struct fsc_params_shown *shown, struct fsc_err *err)
+/* Gives the conversions of a generated format the names and types of what they show. */
+static int name_conversions(struct fsc_format *f, struct fsc_params_shown *shown,
+			    struct fsc_err *err)
 {
 	size_t k = 0;
 
@@ -184,7 +185,7 @@ static int dress(struct fsc_format *f, struct fsc_params_shown *shown, struct fs
 	return 0;
 }
 
-/* Without a format of the user's: all parameters, written behind what he typed. */
+/* Without a format from the user: all parameters, appended to the spec. */
 static int compile_shown(struct compiling *c, const struct fsc_tracespec *spec, size_t i, bool deep,
 			 const struct fsc_names *names, enum fsc_trace_at at, struct fsc_err *err)
 {
@@ -204,7 +205,7 @@ static int compile_shown(struct compiling *c, const struct fsc_tracespec *spec, 
 		rc = fsc_tracespec_compile(&more, names, at, &c->t->programs[row],
 					   &c->t->formats[row], err);
 		if (!rc)
-			rc = dress(&c->t->formats[row], &shown, err);
+			rc = name_conversions(&c->t->formats[row], &shown, err);
 		fsc_tracespec_release(&more);
 	}
 	fsc_buf_release(&text);

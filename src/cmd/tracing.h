@@ -1,4 +1,4 @@
-/* What `trace` was asked for, from the words of the command line to a program for each place. */
+/* What `trace` was asked for, from the command line to a program for each place. */
 #ifndef FSC_CMD_TRACING_H
 #define FSC_CMD_TRACING_H
 
@@ -12,8 +12,8 @@
 struct fsc_tracing {
 	struct fsc_tracespec *specs;
 	size_t n_specs;
-	char **probes; /* what the other commands take too; of the specs */
-	bool waits;    /* something can only be told at the return of what was entered */
+	char **probes; /* the part the other commands take too; owned by the specs */
+	bool waits;    /* something is only known when the call returns */
 	/* after compiling */
 	size_t n_rows;
 	struct fsc_trace_prog *programs; /* per row */
@@ -27,7 +27,7 @@ struct fsc_tracing {
 /* Parses the specs. Caller releases, also after a failure. */
 int fsc_tracing_parse(char *const *texts, int n, struct fsc_tracing *ret, struct fsc_err *err);
 /* Makes the programs of all places, and puts them into the session's options with what they need.
- * paired: entry and return are probed together. chars: of a text that are shown. */
+ * paired: entry and return are probed together. chars: length at which texts are cut. */
 int fsc_tracing_compile(struct fsc_tracing *t, const struct fsc_targets *targets, bool paired,
 			unsigned chars, struct fsc_session_opts *opts, struct fsc_err *err);
 void fsc_tracing_release(struct fsc_tracing *t);

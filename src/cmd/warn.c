@@ -1,4 +1,4 @@
-/* Looking over resolved targets for what may hurt the traced program. */
+/* Checks resolved targets for what may harm the traced program. */
 #include "cmd/warn.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ void fsc_warn_fast(const struct fsc_targets *targets, bool asked)
 			      "5-byte nop");
 }
 
-/* The kernel's way to catch a return cannot be unwound through. */
+/* An exception cannot be unwound through a uretprobe. */
 void fsc_warn_throws(const struct fsc_targets *targets, bool pairs)
 {
 	for (size_t i = 0; i < fsc_targets_count(targets); i++) {

@@ -1,4 +1,4 @@
-/* What a user should know before probes go on, or of what came of them; said on stderr. */
+/* Warnings on stderr: before probes are attached, and about hits that were lost. */
 #ifndef FSC_CMD_WARN_H
 #define FSC_CMD_WARN_H
 
@@ -9,7 +9,7 @@
 void fsc_warn_fast(const struct fsc_targets *targets, bool asked);
 /* Return probes on code that throws exceptions. */
 void fsc_warn_throws(const struct fsc_targets *targets, bool pairs);
-/* Hits were lost, and the books are where nobody looks first: in a file. */
+/* Hits were lost, and the books are in a file, where they are easily overlooked. */
 void fsc_warn_lost(const struct fsc_summary *sum);
 
 #endif
