@@ -107,7 +107,7 @@ static void add_unless(struct filter *f, unsigned short test, uint32_t value, ui
 	    (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | test | BPF_K), value, 0, skip);
 }
 
-static const uint32_t refuse = SECCOMP_RET_ERRNO | EPERM;
+static const uint32_t allow = SECCOMP_RET_ALLOW, refuse = SECCOMP_RET_ERRNO | EPERM;
 
 /* The low half of an argument: on both machines it comes first. */
 static size_t argument_offset(int i)
@@ -115,24 +115,15 @@ static size_t argument_offset(int i)
 	return offsetof(struct seccomp_data, args) + sizeof(uint64_t) * (size_t)i;
 }
 
-/* Allowed unless one of the bits is set in an argument. */
-static void add_without_bits(struct filter *f, uint32_t nr, int arg, uint32_t bits)
+/* Tests an argument of a call, and ends with one of the two actions. */
+static void add_test(struct filter *f, uint32_t nr, int arg, unsigned short test, uint32_t value,
+		     uint32_t if_true, uint32_t if_false)
 {
 	add_unless(f, BPF_JEQ, nr, 4);
 	add_load(f, argument_offset(arg));
-	add_unless(f, BPF_JSET, bits, 1);
-	add_return(f, refuse);
-	add_return(f, SECCOMP_RET_ALLOW);
-}
-
-/* Allowed if the argument is the value. */
-static void add_with_value(struct filter *f, uint32_t nr, int arg, uint32_t value)
-{
-	add_unless(f, BPF_JEQ, nr, 4);
-	add_load(f, argument_offset(arg));
-	add_unless(f, BPF_JEQ, value, 1);
-	add_return(f, SECCOMP_RET_ALLOW);
-	add_return(f, refuse);
+	add_unless(f, test, value, 1);
+	add_return(f, if_true);
+	add_return(f, if_false);
 }
 
 static void filter_system_calls(void)
@@ -146,13 +137,15 @@ static void filter_system_calls(void)
 	add_load(&f, offsetof(struct seccomp_data, nr)); /* else the arch, which is no number */
 	for (size_t i = 0; i < sizeof(harmless) / sizeof(harmless[0]); i++) {
 		add_unless(&f, BPF_JEQ, harmless[i], 1);
-		add_return(&f, SECCOMP_RET_ALLOW);
+		add_return(&f, allow);
 	}
-	add_without_bits(&f, SYS_openat, 2, writing); /* parts of DWARF lie in other files */
+	/* parts of DWARF lie in other files */
+	add_test(&f, SYS_openat, 2, BPF_JSET, writing, refuse, allow);
 #ifdef SYS_open
-	add_without_bits(&f, SYS_open, 1, writing);
+	add_test(&f, SYS_open, 1, BPF_JSET, writing, refuse, allow);
 #endif
-	add_with_value(&f, SYS_tgkill, 0, (uint32_t)getpid()); /* abort() */
+	/* abort() */
+	add_test(&f, SYS_tgkill, 0, BPF_JEQ, (uint32_t)getpid(), allow, refuse);
 	add_return(&f, refuse);
 	prog.len = f.n;
 	prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0);

@@ -76,13 +76,9 @@ static int take_answer(int fd, const char *what, struct fsc_vec *out, struct fsc
 		memcpy(&a, text, sizeof(a));
 	if (n < sizeof(a) || (n - sizeof(a)) / out->size != a.n || (n - sizeof(a)) % out->size)
 		return fsc_err_set(err, EBADMSG, "%s is damaged: reading it failed", what);
-	for (size_t i = 0; i < a.n; i++) {
-		void *place = fsc_vec_push(out);
-
-		if (!place)
-			return fsc_err_nomem(err);
-		memcpy(place, text + sizeof(a) + i * out->size, out->size);
-	}
+	for (size_t i = 0; i < a.n; i++)
+		if (fsc_vec_add(out, text + sizeof(a) + i * out->size, err))
+			return -ENOMEM;
 	if (err && a.rc)
 		*err = a.err;
 	return a.rc;

@@ -136,34 +136,26 @@ void fsc_fmt_csv(struct fsc_buf *b, const char *s)
 	fsc_buf_release(&safe);
 }
 
+/* Three digits of v in the largest of the units (for 1e9, 1e6, 1e3 and 1) that fits. */
+static void put_scaled(struct fsc_buf *b, double v, const char *const units[4])
+{
+	static const double scales[] = {1e9, 1e6, 1e3, 1};
+	size_t u = 0;
+
+	while (u < 3 && v < scales[u] * 0.9995)
+		u++;
+	v /= scales[u];
+	fsc_buf_printf(b, "%.*f%s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u]);
+}
+
 void fsc_fmt_ns(struct fsc_buf *b, double ns)
 {
-	static const struct {
-		double scale;
-		const char *name;
-	} units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
-	size_t u = 0;
-	double v;
-
-	while (u < 3 && ns < units[u].scale * 0.9995)
-		u++;
-	v = ns / units[u].scale;
-	fsc_buf_printf(b, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
+	put_scaled(b, ns, (const char *const[]){" s", " ms", " us", " ns"});
 }
 
 void fsc_fmt_rate(struct fsc_buf *b, double rate)
 {
-	static const struct {
-		double scale;
-		const char *name;
-	} units[] = {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}, {1, ""}};
-	size_t u = 0;
-	double v;
-
-	while (u < 3 && rate < units[u].scale * 0.9995)
-		u++;
-	v = rate / units[u].scale;
-	fsc_buf_printf(b, "%.*f%s/s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v, units[u].name);
+	put_scaled(b, rate, (const char *const[]){"G/s", "M/s", "k/s", "/s"});
 }
 
 void fsc_fmt_double(struct fsc_buf *b, double v)

@@ -91,7 +91,6 @@ static int set_choice(const struct fsc_opt *o, int *to, const char *text, struct
 static int set_value(const struct fsc_opt *o, void *values, const char *text, struct fsc_err *err)
 {
 	void *to = (char *)values + o->offset;
-	const char **slot;
 
 	switch (o->type) {
 	case FSC_OPT_FLAG:
@@ -106,11 +105,7 @@ static int set_value(const struct fsc_opt *o, void *values, const char *text, st
 	case FSC_OPT_CHOICE:
 		return set_choice(o, to, text, err);
 	case FSC_OPT_LIST:
-		slot = fsc_vec_push(to);
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = text;
-		return 0;
+		return fsc_vec_add(to, &text, err);
 	}
 	return fsc_err_usage(err, "--%s cannot be set", o->name);
 }

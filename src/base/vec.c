@@ -22,6 +22,16 @@ void *fsc_vec_push(struct fsc_vec *v)
 	return memset((char *)v->data + v->size * v->n++, 0, v->size);
 }
 
+int fsc_vec_add(struct fsc_vec *v, const void *element, struct fsc_err *err)
+{
+	void *slot = fsc_vec_push(v);
+
+	if (!slot)
+		return fsc_err_nomem(err);
+	memcpy(slot, element, v->size);
+	return 0;
+}
+
 void fsc_vec_release(struct fsc_vec *v)
 {
 	free(v->data);

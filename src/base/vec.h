@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "base/err.h"
+
 struct fsc_vec {
 	void *data;
 	size_t n, cap, size;
@@ -16,6 +18,8 @@ struct fsc_vec {
 
 /* A new zeroed element at the end, or NULL when memory is out (the array is then unchanged). */
 void *fsc_vec_push(struct fsc_vec *v);
+/* Appends a copy of *element; -ENOMEM when memory is out. */
+int fsc_vec_add(struct fsc_vec *v, const void *element, struct fsc_err *err);
 /* Frees the array, not what its elements own; usable again afterwards. */
 void fsc_vec_release(struct fsc_vec *v);
 

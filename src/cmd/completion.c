@@ -5,8 +5,6 @@
 
 #include "cmd/cmd.h"
 
-static const struct fsc_opt completion_opts[] = {{0}};
-
 static void each_option(const struct fsc_cmd *c, struct fsc_buf *b,
 			void (*fn)(const struct fsc_opt *o, struct fsc_buf *b))
 {
@@ -158,6 +156,6 @@ const struct fsc_cmd fsc_cmd_completion = {
     .summary = "print a completion script for bash or zsh",
     .operands = "bash|zsh",
     .example = "source <(funcscope completion bash)",
-    .opts = (const struct fsc_opt *const[]){completion_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){NULL},
     .run = run_completion,
 };

@@ -92,11 +92,10 @@ static int add_operands(struct diff_opts *o, char **argv, int n, struct fsc_err 
 				     "add more of them to a side",
 				     argv[2]);
 	for (int i = 0; n == 2 && i < 2; i++) {
-		const char **slot = fsc_vec_push(sides[i]);
+		int rc = fsc_vec_add(sides[i], &argv[i], err);
 
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = argv[i];
+		if (rc)
+			return rc;
 	}
 	if (n == 1 || !o->before.n || !o->after.n)
 		return fsc_err_usage(err, "diff compares two sides; try: funcscope diff "

@@ -141,20 +141,10 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 		rc = fsc_probes_pids(&g->pids, &wo->targets.pids, err);
 	if (!rc)
 		rc = check_pids(&wo->targets.pids, err);
-	for (size_t i = 0; !rc && i < g->comms.n; i++) {
-		const char **slot = fsc_vec_push(&wo->targets.names);
-
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = *FSC_AT(const char *, &g->comms, i);
-	}
-	for (char **word = command; !rc && word && *word; word++) {
-		char **slot = fsc_vec_push(&wo->targets.command);
-
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = *word;
-	}
+	for (size_t i = 0; !rc && i < g->comms.n; i++)
+		rc = fsc_vec_add(&wo->targets.names, FSC_AT(const char *, &g->comms, i), err);
+	for (char **word = command; !rc && word && *word; word++)
+		rc = fsc_vec_add(&wo->targets.command, word, err);
 	wo->command = command;
 	return rc ? rc : fsc_gpu_watch(wo, err);
 }

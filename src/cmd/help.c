@@ -6,8 +6,6 @@
 #include "cmd/cmd.h"
 #include "cmd/pages.h"
 
-static const struct fsc_opt help_opts[] = {{0}};
-
 static int run_help(int argc, char **argv, char **command, struct fsc_err *err)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
@@ -32,6 +30,6 @@ const struct fsc_cmd fsc_cmd_help_row = {
     .summary = "show the manual page of a command",
     .operands = "[COMMAND]",
     .example = "funcscope help count",
-    .opts = (const struct fsc_opt *const[]){help_opts, NULL},
+    .opts = (const struct fsc_opt *const[]){NULL},
     .run = run_help,
 };

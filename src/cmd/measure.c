@@ -40,16 +40,6 @@ struct measure {
 
 /* ---- targets ---- */
 
-static int push_pid(struct fsc_vec *v, pid_t pid, struct fsc_err *err)
-{
-	pid_t *slot = fsc_vec_push(v);
-
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = pid;
-	return 0;
-}
-
 static int add_owner(struct measure *m, pid_t task, bool process, struct fsc_err *err)
 {
 	pid_t owner = fsc_pids_owner(task);
@@ -79,9 +69,9 @@ static int find_tasks(struct measure *m, struct fsc_err *err)
 		rc = add_owner(m, *FSC_AT(pid_t, &m->tids, i), false, err);
 	/* The process of each thread: the kernel limits probes to processes. */
 	for (size_t i = 0; !rc && m->tids.n && i < m->owners.all.n; i++)
-		rc = push_pid(&m->pids, FSC_AT(struct fsc_pid, &m->owners.all, i)->pid, err);
+		rc = fsc_vec_add(&m->pids, &FSC_AT(struct fsc_pid, &m->owners.all, i)->pid, err);
 	if (!rc && m->plan->command)
-		rc = push_pid(&m->pids, m->run->child.pid, err);
+		rc = fsc_vec_add(&m->pids, &m->run->child.pid, err);
 	return rc;
 }
 

@@ -30,7 +30,7 @@ static int add_pid(const char *text, size_t n, void *ret, struct fsc_err *err)
 {
 	struct fsc_vec *pids = ret;
 	char number[16], *end;
-	pid_t *slot;
+	pid_t pid;
 	long v;
 
 	if (n == 0 || n >= sizeof(number))
@@ -43,14 +43,11 @@ static int add_pid(const char *text, size_t n, void *ret, struct fsc_err *err)
 	if (kill((pid_t)v, 0) && errno == ESRCH)
 		return fsc_err_set(err, ESRCH, "no process or thread %ld is running; see: ps -eL",
 				   v);
+	pid = (pid_t)v;
 	for (size_t i = 0; i < pids->n; i++)
-		if (*FSC_AT(pid_t, pids, i) == (pid_t)v)
+		if (*FSC_AT(pid_t, pids, i) == pid)
 			return 0;
-	slot = fsc_vec_push(pids);
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = (pid_t)v;
-	return 0;
+	return fsc_vec_add(pids, &pid, err);
 }
 
 int fsc_probes_pids(const struct fsc_vec *texts, struct fsc_vec *ret, struct fsc_err *err)

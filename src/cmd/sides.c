@@ -27,37 +27,33 @@ void fsc_side_release(struct fsc_vec *side)
 static int remember_file(const char *path, const struct stat *st, struct fsc_vec *seen,
 			 struct fsc_err *err)
 {
-	struct file_id *id;
+	const struct file_id own = {st->st_dev, st->st_ino};
 
 	for (size_t i = 0; i < seen->n; i++) {
-		id = FSC_AT(struct file_id, seen, i);
-		if (id->dev == st->st_dev && id->ino == st->st_ino)
+		const struct file_id *id = FSC_AT(struct file_id, seen, i);
+
+		if (id->dev == own.dev && id->ino == own.ino)
 			return fsc_err_usage(
 			    err, "'%s' is given twice on one side, but it is only one run", path);
 	}
-	id = fsc_vec_push(seen);
-	if (!id)
-		return fsc_err_nomem(err);
-	*id = (struct file_id){st->st_dev, st->st_ino};
-	return 0;
+	return fsc_vec_add(seen, &own, err);
 }
 
 static int read_file(const char *path, struct fsc_vec *ret, struct fsc_vec *seen,
 		     struct fsc_err *err)
 {
-	struct fsc_recording rec, *slot;
+	struct fsc_recording rec;
 	struct stat st;
 	bool cut;
 	int rc = fsc_recording_read(path, &rec, &cut, err);
 
 	if (rc)
 		return rc;
-	slot = fsc_vec_push(ret);
-	if (!slot) {
+	rc = fsc_vec_add(ret, &rec, err);
+	if (rc) {
 		fsc_recording_release(&rec);
-		return fsc_err_nomem(err);
+		return rc;
 	}
-	*slot = rec;
 	if (cut)
 		fsc_log(FSC_LOG_WARN, "'%s' is truncated; only its complete part is used", path);
 	return stat(path, &st) ? 0 : remember_file(path, &st, seen, err);

@@ -29,8 +29,6 @@ void fsc_cmd_help(const struct fsc_cmd *cmd)
 	fsc_buf_printf(&b, "usage: funcscope %s [options] %s\n\n%s.\n", cmd->name, cmd->operands,
 		       cmd->summary);
 	for (const struct fsc_opt *const *t = cmd->opts; *t; t++) {
-		if (!(*t)->name)
-			continue;
 		if (t == cmd->opts)
 			fsc_buf_puts(&b, "\noptions:\n");
 		fsc_opt_help(*t, &b);

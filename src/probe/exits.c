@@ -165,12 +165,9 @@ struct code_range {
 static int add_exit(const struct code_range *s, size_t at, bool jump, bool perhaps,
 		    struct fsc_err *err)
 {
-	struct fsc_exit *x = fsc_vec_push(s->exits);
+	const struct fsc_exit x = {s->sym->offset + at, perhaps, jump};
 
-	if (!x)
-		return fsc_err_nomem(err);
-	*x = (struct fsc_exit){s->sym->offset + at, perhaps, jump};
-	return 0;
+	return fsc_vec_add(s->exits, &x, err);
 }
 
 static int scan_code(const struct code_range *s, const uint8_t *code, struct fsc_err *err)

@@ -45,11 +45,7 @@ static struct fsc_insn decode_at(struct walk *w, uint64_t addr)
 
 static bool reach_address(struct walk *w, uint64_t addr)
 {
-	uint64_t *place = fsc_vec_push(&w->todo);
-
-	if (place)
-		*place = addr;
-	return place != NULL;
+	return !fsc_vec_add(&w->todo, &addr, NULL);
 }
 
 /* What the loader puts into that word: the C library's functions are known by their names. One of

@@ -29,6 +29,9 @@ extern const struct fsc_kind *const fsc_kinds[];
 
 /* The next separating colon at or after s, NULL if there is none; "\:" does not separate. */
 char *fsc_kind_next_colon(char *s);
+/* The hint of an error that nothing matched: similar names, or how to list what there is. */
+int fsc_kind_hint(const struct fsc_nearest *near, const char *prefix, const char *binary,
+		  struct fsc_err *err);
 /* Splits "NAME+0x12" into name and offset; a tail that is no number belongs to the name. */
 void fsc_kind_split_offset(char *text, uint64_t *ret);
 

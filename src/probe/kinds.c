@@ -41,3 +41,14 @@ void fsc_kind_split_offset(char *text, uint64_t *ret)
 	*plus = '\0';
 	*ret = v;
 }
+
+int fsc_kind_hint(const struct fsc_nearest *near, const char *prefix, const char *binary,
+		  struct fsc_err *err)
+{
+	char text[540];
+
+	fsc_nearest_text(near, text, sizeof(text));
+	if (text[0])
+		return fsc_err_hint(err, "did you mean %s?", text);
+	return fsc_err_hint(err, "list them with: funcscope list '%s%s:*'", prefix, binary);
+}

@@ -86,7 +86,6 @@ static bool offer_near(const char *name, const char *module, void *arg)
 static int nothing_in_module(const struct search *s, struct fsc_err *err)
 {
 	const char *module = s->spec->binary;
-	char text[540];
 
 	if (!s->module_seen) {
 		fsc_err_set(err, ENOENT, "no loaded module '%s' has functions", module);
@@ -99,10 +98,7 @@ static int nothing_in_module(const struct search *s, struct fsc_err *err)
 	}
 	fsc_err_set(err, ENOENT, "no function of module %s matches '%s'", module,
 		    s->spec->function);
-	fsc_nearest_text(&s->near, text, sizeof(text));
-	if (text[0])
-		return fsc_err_hint(err, "did you mean %s?", text);
-	return fsc_err_hint(err, "list them with: funcscope list 'k:%s:*'", module);
+	return fsc_kind_hint(&s->near, "k:", module, err);
 }
 
 static int nothing_found(struct search *s, struct fsc_err *err)

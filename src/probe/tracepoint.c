@@ -60,7 +60,6 @@ static int add_event(struct search *s, const struct fsc_tracepoint *tp, struct f
 
 static int search_all(struct search *s, const struct fsc_vec *tps, struct fsc_err *err)
 {
-	char near[540];
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < tps->n; i++) {
@@ -75,10 +74,7 @@ static int search_all(struct search *s, const struct fsc_vec *tps, struct fsc_er
 	if (rc || s->found)
 		return rc;
 	fsc_err_set(err, ENOENT, "no tracepoint matches '%s'", s->spec->text);
-	fsc_nearest_text(&s->near, near, sizeof(near));
-	if (near[0])
-		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "list them with: funcscope list 't:*:*'");
+	return fsc_kind_hint(&s->near, "t:", "*", err);
 }
 
 static int resolve_tracepoint(const struct fsc_spec *spec, const struct fsc_scope *scope,

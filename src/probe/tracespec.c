@@ -70,16 +70,10 @@ static int parse_parameters(struct fsc_parser *p, struct fsc_tracespec *s)
 
 static int parse_value(struct fsc_parser *p, struct fsc_tracespec *s)
 {
-	uint32_t node = 0, *slot;
+	uint32_t node = 0;
 	int rc = fsc_parser_expr(p, &node);
 
-	if (rc)
-		return rc;
-	slot = fsc_vec_push(&s->values);
-	if (!slot)
-		return fsc_err_nomem(p->err);
-	*slot = node;
-	return 0;
+	return rc ? rc : fsc_vec_add(&s->values, &node, p->err);
 }
 
 static int parse_action(struct fsc_parser *p, struct fsc_tracespec *s)

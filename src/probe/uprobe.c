@@ -373,18 +373,13 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 {
 	const char *where =
 	    files->n ? FSC_AT(struct fsc_libs_file, files, 0)->name : s->spec->binary;
-	char near[540];
 
 	if (s->excluded)
 		return fsc_err_set(err, ENOENT,
 				   "every function of %s that matches '%s' is excluded by -x",
 				   where, s->spec->function);
 	fsc_err_set(err, ENOENT, "no function of %s matches '%s'", where, s->spec->function);
-	fsc_nearest_text(&s->near, near, sizeof(near));
-	if (near[0])
-		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "list them with: funcscope list '%s:*'",
-			    s->spec->binary[0] ? s->spec->binary : where);
+	return fsc_kind_hint(&s->near, "", s->spec->binary[0] ? s->spec->binary : where, err);
 }
 
 /* The first of the files is the program; of it alone it matters whether it throws: a library with

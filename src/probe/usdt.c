@@ -103,15 +103,11 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	const char *where = s->spec->binary[0] && files->n
 				? FSC_AT(struct fsc_libs_file, files, 0)->name
 				: "the process";
-	char near[540];
 
 	if (!s->probes)
 		return fsc_err_set(err, ENOENT, "%s has no USDT probes", where);
 	fsc_err_set(err, ENOENT, "no USDT probe of %s matches '%s'", where, s->spec->function);
-	fsc_nearest_text(&s->near, near, sizeof(near));
-	if (near[0])
-		return fsc_err_hint(err, "did you mean %s?", near);
-	return fsc_err_hint(err, "list them with: funcscope list 'u:%s:*'", s->spec->binary);
+	return fsc_kind_hint(&s->near, "u:", s->spec->binary, err);
 }
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
