@@ -60,6 +60,7 @@ void fsc_processes_free(struct fsc_processes *p)
 		process_free(process_at(p, i));
 	fsc_vec_release(&p->all);
 	fsc_map_release(&p->at);
+	fsc_map_release(&p->gone_at);
 	fsc_map_release(&p->seen);
 	fsc_mmaps_free(p->mmaps);
 	free(p);
@@ -360,15 +361,35 @@ static bool is_gone(const struct reading *r, struct process *x, bool all)
 	return gone;
 }
 
+/* Remembers the verdict on a process that exited, in place of the oldest one. */
+static int remember_exited(struct fsc_processes *p, const struct process *x, struct fsc_err *err)
+{
+	const size_t slot = p->n_gone % MOST_GONE;
+	const pid_t oldest = p->gone[slot].pid;
+	const uint64_t *last = fsc_map_get(&p->gone_at, &oldest, sizeof(oldest));
+	uint64_t *at;
+
+	/* A pid that was used again has a newer entry, which stays. */
+	if (last && *last + MOST_GONE == p->n_gone)
+		fsc_map_remove(&p->gone_at, &oldest, sizeof(oldest));
+	at = fsc_map_put(&p->gone_at, &x->pid, sizeof(x->pid), NULL);
+	if (!at)
+		return fsc_err_nomem(err);
+	*at = p->n_gone++;
+	p->gone[slot].pid = x->pid;
+	p->gone[slot].wanted = x->wanted;
+	return 0;
+}
+
 /* Records the exit of a process and reports it. */
 static int report_exit(const struct reading *r, struct process *x, struct fsc_err *err)
 {
 	int rc = x->has_verdict ? 0 : decide_process(r, x, true, err);
 
+	if (!rc)
+		rc = remember_exited(r->p, x, err);
 	if (rc)
 		return rc;
-	r->p->gone[r->p->n_gone % MOST_GONE].pid = x->pid;
-	r->p->gone[r->p->n_gone++ % MOST_GONE].wanted = x->wanted;
 	r->p->ended += x->wanted;
 	r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
 	return r->to->gone(r->to->arg, x->pid, err);

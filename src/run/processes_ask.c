@@ -12,13 +12,12 @@ bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 {
 	const struct process *x = fsc_processes_find(p, pid);
+	const uint64_t *at;
 
 	if (x)
 		return x->has_verdict ? x->wanted : -1;
-	for (size_t i = 0; i < MOST_GONE && i < p->n_gone; i++)
-		if (p->gone[(p->n_gone - 1 - i) % MOST_GONE].pid == pid)
-			return p->gone[(p->n_gone - 1 - i) % MOST_GONE].wanted;
-	return -1;
+	at = fsc_map_get(&p->gone_at, &pid, sizeof(pid));
+	return at ? p->gone[*at % MOST_GONE].wanted : -1;
 }
 
 bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)

@@ -40,6 +40,7 @@ struct fsc_processes {
 		bool wanted;
 	} gone[MOST_GONE]; /* a ring */
 	size_t n_gone;
+	struct fsc_map gone_at; /* pid -> n_gone before its last exit; only those in the ring */
 };
 
 static inline struct process *process_at(const struct fsc_processes *p, size_t i)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "run/processes.h"
+#include "run/processes_priv.h"
 
 enum {
 	FIRST = 5000000, /* larger than any process's number can be */
@@ -55,12 +55,17 @@ static struct fsc_processes_to to(struct told *t)
 	    .arg = t, .file = on_file, .judged = on_judged, .gone = on_gone};
 }
 
+static struct fsc_filter no_targets(void)
+{
+	return (struct fsc_filter){.pids = FSC_VEC_INIT(pid_t),
+				   .names = FSC_VEC_INIT(char *),
+				   .cgroups = FSC_VEC_INIT(char *),
+				   .command = FSC_VEC_INIT(char *)};
+}
+
 static void many_processes_come_and_go(void **state)
 {
-	struct fsc_filter targets = {.pids = FSC_VEC_INIT(pid_t),
-					    .names = FSC_VEC_INIT(char *),
-					    .cgroups = FSC_VEC_INIT(char *),
-					    .command = FSC_VEC_INIT(char *)};
+	struct fsc_filter targets = no_targets();
 	struct fsc_err err = {0};
 	struct told t = {0};
 	const struct fsc_processes_to self = to(&t);
@@ -89,9 +94,65 @@ static void many_processes_come_and_go(void **state)
 	fsc_vec_release(&targets.pids);
 }
 
+/* n processes from first on start and exit, in this order. */
+static void start_and_exit(struct told *t, pid_t first, pid_t n)
+{
+	const struct fsc_processes_to self = to(t);
+	struct fsc_err err = {0};
+
+	for (pid_t i = 0; i < n; i++)
+		assert_int_equal(fsc_processes_met(t->p, first + i, &self, &err), 0);
+	assert_int_equal(fsc_processes_scan(t->p, &self, &err), 0);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fsc_processes_read(t->p, true, &self, &err), 0);
+}
+
+static void the_latest_exited_processes_have_verdicts(void **state)
+{
+	enum {
+		N = 3 * MOST_GONE,
+		/* other processes of this machine may exit meanwhile, and are remembered too */
+		SURE = MOST_GONE / 2
+	};
+	struct fsc_filter targets = no_targets(), others = no_targets();
+	const pid_t base = FIRST + 1000, last = base + N - 1;
+	struct fsc_err err = {0};
+	struct told t = {0};
+
+	(void)state;
+	*(pid_t *)fsc_vec_push(&targets.pids) = base;
+	*(pid_t *)fsc_vec_push(&targets.pids) = last;
+	*(pid_t *)fsc_vec_push(&others.pids) = last - 1;
+	assert_int_equal(fsc_processes_new(&targets, &t.p, &err), 0);
+	start_and_exit(&t, base, N);
+	assert_int_equal(fsc_processes_verdict(t.p, last), 1);
+	for (pid_t pid = last - SURE; pid < last; pid++)
+		assert_int_equal(fsc_processes_verdict(t.p, pid), 0);
+	for (pid_t pid = base; pid <= last - MOST_GONE; pid++)
+		assert_int_equal(fsc_processes_verdict(t.p, pid), -1);
+	assert_true(t.p->gone_at.n <= MOST_GONE);
+
+	/* Two pids are used again: the verdict on the later process counts, also after the entry of
+	 * the earlier one was overwritten. */
+	fsc_processes_retarget(t.p, &others);
+	start_and_exit(&t, base, SURE);
+	start_and_exit(&t, last - 1, 2);
+	start_and_exit(&t, base, SURE + 100);
+	assert_int_equal(fsc_processes_verdict(t.p, last), 0);
+	assert_int_equal(fsc_processes_verdict(t.p, last - 1), 1);
+	start_and_exit(&t, base, MOST_GONE);
+	assert_int_equal(fsc_processes_verdict(t.p, last - 1), -1);
+	assert_true(t.p->gone_at.n <= MOST_GONE);
+	fsc_processes_free(t.p);
+	fsc_vec_release(&targets.pids);
+	fsc_vec_release(&others.pids);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(many_processes_come_and_go)};
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(many_processes_come_and_go),
+	    cmocka_unit_test(the_latest_exited_processes_have_verdicts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
