@@ -317,7 +317,29 @@ static int subtract_errors(const struct fsc_tally *now, const struct fsc_tally *
 	return 0;
 }
 
-/* The slowest calls of the stretch. */
+static int by_calls(const void *pa, const void *pb, void *arg)
+{
+	const struct fsc_call_errors *a = pa, *b = pb;
+	const struct fsc_latencies *calls = arg;
+	const struct fsc_count *x = &FSC_AT(struct fsc_latency, &calls->rows, a->row)->key;
+	const struct fsc_count *y = &FSC_AT(struct fsc_latency, &calls->rows, b->row)->key;
+	int order = (b->n > a->n) - (b->n < a->n);
+
+	if (!order)
+		order = strcmp(calls->funcs[x->func].name, calls->funcs[y->func].name);
+	if (!order)
+		order = (a->code > b->code) - (a->code < b->code);
+	return order ? order : (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+void fsc_ledger_sort_errors(struct fsc_vec *errors, const struct fsc_latencies *calls)
+{
+	if (errors->n)
+		qsort_r(errors->data, errors->n, sizeof(struct fsc_call_errors), by_calls,
+			(void *)calls);
+}
+
+/* The slowest calls of the interval. */
 static int choose_slow(struct fsc_ledger *l, bool whole, bool all, struct fsc_vec *ret,
 		       struct fsc_err *err)
 {
@@ -347,6 +369,7 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 					   : fsc_err_nomem(err);
 
 	fsc_map_release(&rows);
+	fsc_ledger_sort_errors(&errors, calls);
 	if (!rc)
 		rc = choose_slow(l, !before, !top, &slow, err);
 	if (!rc)

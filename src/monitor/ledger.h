@@ -35,6 +35,9 @@ uint64_t fsc_ledger_kept(const struct fsc_ledger *l);
 /* Writes what is new since the last report, or everything. */
 int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
 		      unsigned top, struct fsc_err *err);
+/* Puts struct fsc_call_errors in the order of a report: by calls, then function name, then code.
+ * calls: what their rows refer to. */
+void fsc_ledger_sort_errors(struct fsc_vec *errors, const struct fsc_latencies *calls);
 
 /* A snapshot and what it points to. */
 struct fsc_ledger_view {

@@ -76,6 +76,7 @@ static int stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b
 
 	if (rc)
 		return rc;
+	fsc_ledger_sort_errors(&total.errors, &total.calls);
 	fsc_json_report(&sink,
 			&(struct fsc_report){.calls = &total.calls,
 					     .errors = total.errors.data,

@@ -349,6 +349,7 @@ struct written {
 	size_t slow, processes;
 	bool whole;
 	int n;
+	char order[80]; /* of the errors: function, code and calls */
 };
 
 static void on_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b)
@@ -361,8 +362,15 @@ static void on_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc
 			      .processes = r->processes,
 			      .whole = r->whole,
 			      .n = w->n + 1};
-	for (size_t i = 0; i < r->n_errors; i++)
-		w->errors += r->errors[i].n;
+	for (size_t i = 0; i < r->n_errors; i++) {
+		const struct fsc_call_errors *e = &r->errors[i];
+		uint32_t func = FSC_AT(struct fsc_latency, &r->calls->rows, e->row)->key.func;
+		size_t n = strlen(w->order);
+
+		w->errors += e->n;
+		snprintf(w->order + n, sizeof(w->order) - n, "%s %lld %llu; ",
+			 r->calls->funcs[func].name, (long long)e->code, (unsigned long long)e->n);
+	}
 }
 
 static const struct fsc_sink_ops capture = {.name = "capture", .report = on_report};
@@ -409,6 +417,37 @@ static void a_call_is_in_one_report_of_a_stretch(void **state)
 	assert_int_equal(r.errors, 1);
 	assert_int_equal(report(&w, true, false).calls, 0);
 	end(&w);
+}
+
+static void errors_are_ordered_by_calls_then_function_then_code(void **state)
+{
+	static const struct {
+		uint32_t func;
+		int64_t code;
+		uint64_t n;
+	} errors[] = {{1, 5, 2}, {0, 7, 2}, {1, -3, 2}, {0, 1, 1}, {1, 9, 8}, {0, -7, 2}};
+	const size_t n = sizeof(errors) / sizeof(errors[0]);
+	const char *order = "g 9 8; f -7 2; f 7 2; g -3 2; g 5 2; f 1 1; ";
+	struct fsc_err err = {0};
+
+	for (size_t first = 0; first < n; first++) {
+		struct world w;
+
+		begin(&w);
+		measured(&w.hooks.running, 0, 10, 20);
+		measured(&w.hooks.running, 1, 10, 20);
+		for (size_t i = 0; i < n; i++) {
+			const size_t k = (first + i) % n;
+
+			ok(fsc_tally_error(&w.hooks.running, errors[k].func, 10, errors[k].code,
+					   errors[k].n, &err),
+			   &err);
+		}
+		assert_string_equal(report(&w, true, false).order, order);
+		assert_string_equal(report(&w, false, true).order, order);
+		end(&w);
+	}
+	(void)state;
 }
 
 /* A process whose calls become nobody's between two reports has made none. */
@@ -506,6 +545,7 @@ int main(void)
 	    cmocka_unit_test(a_number_that_ends_twice_is_the_later_process),
 	    cmocka_unit_test(numbers_that_come_late_are_nobodys),
 	    cmocka_unit_test(a_call_is_in_one_report_of_a_stretch),
+	    cmocka_unit_test(errors_are_ordered_by_calls_then_function_then_code),
 	    cmocka_unit_test(what_changes_hands_is_not_new),
 	    cmocka_unit_test(a_slow_call_is_in_one_report_of_a_stretch),
 	    cmocka_unit_test(a_view_folds_what_has_no_room),
