@@ -18,8 +18,8 @@ struct alert {
 
 /* ---- JSON ---- */
 
-/* A text from outside is made safe first: annotations end up in terminals and mails. */
-static void add(struct fsc_buf *b, const char *key, const char *value)
+/* Text from the target is made safe first: annotations end up in terminals and mails. */
+static void add_text(struct fsc_buf *b, const char *key, const char *value)
 {
 	struct fsc_buf safe = {0};
 
@@ -58,10 +58,10 @@ static void add_labels(const struct fsc_func *f, const struct fsc_snapshot *s, s
 	fsc_json_begin(b, "labels", '{');
 	for (size_t i = 0; i < n; i++)
 		if (own[i].value && *own[i].value)
-			add(b, own[i].name, own[i].value);
+			add_text(b, own[i].name, own[i].value);
 	for (size_t i = 0; i < s->n_labels; i++)
 		if (fsc_series_label_fits(s->labels, i, own, n))
-			add(b, s->labels[i].name, s->labels[i].value);
+			add_text(b, s->labels[i].name, s->labels[i].value);
 	fsc_json_end(b, '}');
 }
 
@@ -83,7 +83,7 @@ static void add_annotations(const struct alert *a, struct fsc_buf *b)
 	fsc_json_buf_if(b, "duration", &words);
 	add_number(b, "pid", c->pid);
 	add_number(b, "tid", c->tid);
-	add(b, "comm", c->comm);
+	add_text(b, "comm", c->comm);
 	add_number(b, "call_id", a->slowest->id);
 	fsc_noted_args(c, &words);
 	fsc_json_buf_if(b, "args", &words);
@@ -103,7 +103,7 @@ static void add_alert(const struct alert *a, const struct fsc_snapshot *s, doubl
 	fsc_json_end(b, '}');
 }
 
-/* Functions are one where their labels are. */
+/* Functions with equal labels share an alert. */
 static void function_key(const struct fsc_func *f, struct fsc_buf *b)
 {
 	const char *const names[] = {f->group, f->name, f->binary};

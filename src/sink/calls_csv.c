@@ -1,26 +1,20 @@
-/* Traced calls for spreadsheets: the same columns whatever was asked for, empty where a call has
- * nothing to say. Stacks have no place in a table. */
+/* Traced calls for spreadsheets: always the same columns, empty where a call has no value. Stacks
+ * are left out. */
 #include "sink/sink.h"
 
 #include "base/fmt.h"
 
-static void field(struct fsc_buf *b, const char *text)
-{
-	fsc_fmt_csv(b, text);
-	fsc_buf_putc(b, ',');
-}
-
-static void message(const struct fsc_call *c, struct fsc_buf *b)
+static void add_message(const struct fsc_call *c, struct fsc_buf *b)
 {
 	struct fsc_buf text = {0};
 
 	fsc_call_message(c, fsc_buf_puts, &text);
-	field(b, fsc_buf_str(&text));
+	fsc_csv_field(b, fsc_buf_str(&text));
 	b->failed |= text.failed;
 	fsc_buf_release(&text);
 }
 
-static void ret(const struct fsc_call *c, struct fsc_buf *b)
+static void add_return(const struct fsc_call *c, struct fsc_buf *b)
 {
 	if (c->ret_as == FSC_RET_NAMED)
 		fsc_fmt_csv(b, c->ret_text);
@@ -37,14 +31,13 @@ void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *
 				"ret,duration_ns\n");
 	s->begun = true;
 	fsc_buf_printf(b, "%llu,%u,%u,", (unsigned long long)c->time_ns, c->pid, c->tid);
-	field(b, c->comm);
-	fsc_buf_printf(b, "%u,%u,%s,", c->cpu, c->uid, c->func->kind);
-	field(b, c->func->binary);
-	field(b, c->func->name);
-	field(b, fsc_call_event_name(c->event));
-	message(c, b);
+	fsc_csv_field(b, c->comm);
+	fsc_buf_printf(b, "%u,%u,", c->cpu, c->uid);
+	fsc_csv_names(c->func->kind, c->func->binary, c->func->name, b);
+	fsc_csv_field(b, fsc_call_event_name(c->event));
+	add_message(c, b);
 	if (c->has_ret)
-		ret(c, b);
+		add_return(c, b);
 	fsc_buf_putc(b, ',');
 	if (c->has_duration)
 		fsc_buf_printf(b, "%llu", (unsigned long long)c->duration_ns);

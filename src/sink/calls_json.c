@@ -5,7 +5,7 @@
 
 #include "base/json.h"
 
-/* One character more than asked for was copied, to know that there is more. */
+/* One character more than the limit was copied, to know that the text is longer. */
 static void add_cut(struct fsc_buf *b, const char *key, const char *text)
 {
 	struct fsc_buf shorter = {0};
@@ -97,7 +97,7 @@ void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 		add_return(c, b);
 	if (c->has_duration)
 		fsc_json_uint(b, "duration_ns", c->duration_ns);
-	if (c->slow) { /* one behind the other in memory */
+	if (c->slow) { /* user_stack follows kernel_stack in memory */
 		fsc_json_strings_if(b, "stack", c->kernel_stack, c->n_kernel + c->n_user);
 	} else {
 		fsc_json_strings_if(b, "kernel_stack", c->kernel_stack, c->n_kernel);

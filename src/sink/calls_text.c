@@ -7,15 +7,15 @@
 
 enum { STACK_INDENT = 8, TREE_INDENT = 2, TREE_MAX = 40 };
 
-static void header(const struct fsc_sink *s, struct fsc_buf *b)
+static void add_header(const struct fsc_sink *s, struct fsc_buf *b)
 {
 	if (s->timestamps)
 		fsc_buf_printf(b, "%-12s ", "TIME");
 	fsc_buf_printf(b, "%-7s %-7s %-15s %-16s -\n", "PID", "TID", "COMM", "FUNC");
 }
 
-/* A text from outside, padded to a column. */
-static void column(struct fsc_buf *b, const char *text, size_t width)
+/* Text from the target, padded to a column. */
+static void add_column(struct fsc_buf *b, const char *text, size_t width)
 {
 	size_t from = b->n, used;
 
@@ -31,8 +31,7 @@ static void add_return(const struct fsc_call *c, struct fsc_buf *b)
 
 	if (c->event == FSC_CALL_RETURN && c->format && c->format->custom)
 		return;
-	/* Of what nothing is known, small numbers either side of 0 are numbers, and what is large
-	 * is an address. */
+	/* Of unknown type: a small value is shown as a number, a large one as an address. */
 	if (c->has_ret && c->ret_as == FSC_RET_UNREADABLE) {
 		fsc_buf_puts(b, " = ?");
 	} else if (c->has_ret && c->ret_text) {
@@ -73,16 +72,16 @@ void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	if (!s->calls_begun && s->begun)
 		fsc_buf_putc(b, '\n');
 	if (!s->calls_begun)
-		header(s, b);
+		add_header(s, b);
 	s->begun = s->calls_begun = true;
 	if (s->timestamps) {
 		fsc_sink_clock(c->time_ns, b);
 		fsc_buf_putc(b, ' ');
 	}
 	fsc_buf_printf(b, "%-7u %-7u ", c->pid, c->tid);
-	column(b, c->comm, 15);
+	add_column(b, c->comm, 15);
 	fsc_buf_pad(b, ' ', indent < TREE_MAX ? indent : TREE_MAX);
-	column(b, c->func->name, 16);
+	add_column(b, c->func->name, 16);
 	fsc_call_message(c, fsc_fmt_term, b);
 	if (c->slow)
 		add_numbers(c, b);

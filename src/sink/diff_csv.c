@@ -1,20 +1,9 @@
 /* Comparisons for spreadsheets: a line per function and statistic, then those on one side only;
- * what is not known is empty. */
+ * unknown values are empty. */
 #include <math.h>
 
 #include "base/fmt.h"
 #include "sink/sink.h"
-
-static void add_function(const char *kind, const char *binary, const char *function,
-			 struct fsc_buf *b)
-{
-	fsc_fmt_csv(b, kind);
-	fsc_buf_putc(b, ',');
-	fsc_fmt_csv(b, binary);
-	fsc_buf_putc(b, ',');
-	fsc_fmt_csv(b, function);
-	fsc_buf_putc(b, ',');
-}
 
 static void add_number(struct fsc_buf *b, double v, int digits)
 {
@@ -28,7 +17,7 @@ static void add_diff(const struct fsc_comparison *c, const struct fsc_diff_row *
 {
 	const struct fsc_diff *d = &r->stat[stat];
 
-	add_function(r->kind, r->binary, r->function, b);
+	fsc_csv_names(r->kind, r->binary, r->function, b);
 	fsc_buf_printf(b, "%s,", fsc_stat_names[stat]);
 	add_number(b, d->before_ns, 3);
 	add_number(b, d->after_ns, 3);
@@ -51,7 +40,7 @@ static void add_only(const char *side, const struct fsc_vec *only, struct fsc_bu
 	for (size_t i = 0; i < only->n; i++) {
 		const struct fsc_recorded *f = *FSC_AT(const struct fsc_recorded *, only, i);
 
-		add_function(f->kind, f->binary, f->function, b);
+		fsc_csv_names(f->kind, f->binary, f->function, b);
 		fsc_buf_printf(b, ",,,,,,,,only %s,,,,\n", side);
 	}
 }

@@ -1,5 +1,5 @@
-/* Comparisons for programs: an object per function and statistic, the summary last. What is not
- * known is null. */
+/* Comparisons for programs: an object per function and statistic, the summary last. Unknown
+ * values are null. */
 #include <math.h>
 
 #include "base/json.h"

@@ -1,6 +1,6 @@
-/* Comparisons for people: a line per function with the three changes, or a line per statistic where
- * there is room; under it what is undecided and what would decide it, what is on one side only, and
- * how all of it was decided. */
+/* Comparisons for people: a line per function with the three changes, or with -w a line per
+ * statistic; below it what is undecided and what would decide it, functions on one side only, and
+ * how it was decided. */
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ enum { SHOWN = 8 }; /* names in a line of names, lines of advice */
 
 /* ---- cells ---- */
 
-static int digits(double percent)
+static int percent_digits(double percent)
 {
 	double v = fabs(percent);
 
@@ -21,10 +21,10 @@ static int digits(double percent)
 
 static void put_percent(double percent, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, "%+.*f", digits(percent), percent);
+	fsc_buf_printf(b, "%+.*f", percent_digits(percent), percent);
 }
 
-/* A mark behind the number says what is not decided. */
+/* The mark after the number says whether it is decided. */
 static void put_change(const struct fsc_diff *d, struct fsc_buf *b)
 {
 	if (d->why) {
@@ -173,7 +173,7 @@ static void put_wide(const struct fsc_sink *s, const struct fsc_comparison *c, s
 
 /* ---- under the table ---- */
 
-static bool undecided(const struct fsc_diff_row *r)
+static bool is_undecided(const struct fsc_diff_row *r)
 {
 	return r->verdict == FSC_UNDECIDED;
 }
@@ -215,7 +215,7 @@ static void put_undecided(const struct fsc_comparison *c, struct fsc_buf *b)
 	for (size_t i = 0; i < c->rows.n; i++) {
 		const struct fsc_diff_row *r = FSC_AT(struct fsc_diff_row, &c->rows, i);
 
-		if (undecided(r) && n++ < SHOWN)
+		if (is_undecided(r) && n++ < SHOWN)
 			put_advice(c, r, b);
 	}
 	if (n > SHOWN)
@@ -255,7 +255,7 @@ static void put_check(const struct fsc_self_check *k, struct fsc_buf *b)
 		fsc_buf_puts(b, ": A differs from itself, this machine is unfit\n");
 	else
 		fsc_buf_printf(b, ": changes below about %.*f%% cannot be detected here\n",
-			       digits(k->resolution), k->resolution);
+			       percent_digits(k->resolution), k->resolution);
 }
 
 static void put_units(const struct fsc_comparison *c, struct fsc_buf *b)

@@ -1,9 +1,15 @@
-/* What the formats of a page have in common: the order of things, constant labels. */
+/* What the formats of a page share: order, constant labels. */
 #include "sink/exposition.h"
 
 #include <math.h>
 
 #include "sink/series.h"
+
+const struct fsc_exposition_ops *const fsc_exposition_formats[] = {
+    [FSC_PROMETHEUS_TEXT] = &fsc_exposition_text,
+    [FSC_PROMETHEUS_OPENMETRICS] = &fsc_exposition_openmetrics,
+    [FSC_PROMETHEUS_PROTOBUF] = &fsc_exposition_protobuf,
+};
 
 void fsc_exposition_begin(struct fsc_exposition *e, const struct fsc_family *f)
 {
@@ -11,7 +17,7 @@ void fsc_exposition_begin(struct fsc_exposition *e, const struct fsc_family *f)
 	e->begun = false;
 }
 
-/* The value's own labels, then those that everything carries. */
+/* The value's own labels, then the constant ones. */
 static void next_value(struct fsc_exposition *e, const struct fsc_label *l, size_t n)
 {
 	if (!e->begun)
@@ -43,13 +49,14 @@ void fsc_exposition_histogram(struct fsc_exposition *e, const struct fsc_label *
 
 void fsc_exposition_end(struct fsc_exposition *e)
 {
-	if (e->begun)
+	if (e->begun && e->ops->end)
 		e->ops->end(e);
 }
 
 void fsc_exposition_finish(struct fsc_exposition *e)
 {
-	e->ops->finish(e);
+	if (e->ops->finish)
+		e->ops->finish(e);
 	fsc_buf_release(&e->labels);
 	fsc_buf_release(&e->scratch);
 }

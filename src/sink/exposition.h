@@ -1,10 +1,11 @@
 /* How a page of metrics is written in one of Prometheus' formats: families, and in them values and
- * histograms under their labels. What is on the page is prometheus.c's business. Included by
+ * histograms under their labels. What is on the page is decided in prometheus.c. Included by
  * src/sink/ only. */
 #ifndef FSC_SINK_EXPOSITION_H
 #define FSC_SINK_EXPOSITION_H
 
 #include "model/snapshot.h"
+#include "sink/prometheus.h"
 #include "sink/spread.h"
 
 enum fsc_family_type { FSC_COUNTER, FSC_GAUGE, FSC_HISTOGRAM };
@@ -24,8 +25,8 @@ struct fsc_exposition_ops {
 	void (*begin)(struct fsc_exposition *e); /* e->family, which has at least one value */
 	void (*value)(struct fsc_exposition *e, double v);
 	void (*histogram)(struct fsc_exposition *e, const struct fsc_spread *d);
-	void (*end)(struct fsc_exposition *e);
-	void (*finish)(struct fsc_exposition *e);
+	void (*end)(struct fsc_exposition *e);	  /* NULL: nothing */
+	void (*finish)(struct fsc_exposition *e); /* NULL: nothing */
 };
 
 struct fsc_exposition {
@@ -41,6 +42,8 @@ struct fsc_exposition {
 
 extern const struct fsc_exposition_ops fsc_exposition_text, fsc_exposition_openmetrics,
     fsc_exposition_protobuf;
+/* By enum fsc_prometheus_format. */
+extern const struct fsc_exposition_ops *const fsc_exposition_formats[];
 
 /* A family without values is not written. */
 void fsc_exposition_begin(struct fsc_exposition *e, const struct fsc_family *f);
@@ -48,7 +51,7 @@ void fsc_exposition_value(struct fsc_exposition *e, const struct fsc_label *l, s
 void fsc_exposition_histogram(struct fsc_exposition *e, const struct fsc_label *l, size_t n,
 			      const struct fsc_spread *d);
 void fsc_exposition_end(struct fsc_exposition *e);
-/* The end of the page; releases what was needed to write it. */
+/* Ends the page and releases the buffers. */
 void fsc_exposition_finish(struct fsc_exposition *e);
 
 #endif

@@ -1,6 +1,6 @@
 /* Prometheus' protocol buffers (io.prometheus.client), each family behind its length: the one
- * format with native histograms. Histograms carry their classic buckets, too, for whoever reads
- * those. */
+ * format with native histograms. Histograms carry their classic buckets, too, for older
+ * readers. */
 #include "sink/exposition.h"
 
 #include <math.h>
@@ -20,12 +20,12 @@ enum { SPAN_OFFSET = 1, SPAN_LENGTH };
 enum { EXEMPLAR_LABEL = 1, EXEMPLAR_VALUE, EXEMPLAR_TIME };
 enum { TIME_SECONDS = 1, TIME_NANOS };
 
-/* Only calls of no duration at all are in the zero bucket; readers want a width greater than 0. */
+/* Only durations of exactly 0 are in the zero bucket; readers require a width greater than 0. */
 #define ZERO_THRESHOLD 0x1p-128
-/* Empty buckets up to here are written rather than a new span. */
+/* Up to this many empty buckets are written rather than a new span. */
 enum { GAP = 2 };
 
-static void pair(struct fsc_buf *b, uint32_t field, const char *name, const char *value)
+static void add_label_pair(struct fsc_buf *b, uint32_t field, const char *name, const char *value)
 {
 	size_t mark = fsc_pb_begin(b, field);
 
@@ -34,12 +34,12 @@ static void pair(struct fsc_buf *b, uint32_t field, const char *name, const char
 	fsc_pb_end(b, mark);
 }
 
-static void label(struct fsc_exposition *e, const char *name, const char *value)
+static void pb_label(struct fsc_exposition *e, const char *name, const char *value)
 {
-	pair(&e->labels, METRIC_LABEL, name, value);
+	add_label_pair(&e->labels, METRIC_LABEL, name, value);
 }
 
-static void begin(struct fsc_exposition *e)
+static void pb_begin_family(struct fsc_exposition *e)
 {
 	static const unsigned types[] = {[FSC_COUNTER] = 0, [FSC_GAUGE] = 1, [FSC_HISTOGRAM] = 4};
 	const struct fsc_family *f = e->family;
@@ -52,12 +52,12 @@ static void begin(struct fsc_exposition *e)
 		fsc_pb_text(e->b, FAMILY_UNIT, f->unit);
 }
 
-static void end(struct fsc_exposition *e)
+static void pb_end_family(struct fsc_exposition *e)
 {
 	fsc_pb_end(e->b, e->mark);
 }
 
-static void when(struct fsc_buf *b, uint32_t field, uint64_t ns)
+static void add_timestamp(struct fsc_buf *b, uint32_t field, uint64_t ns)
 {
 	size_t mark = fsc_pb_begin(b, field);
 
@@ -66,7 +66,7 @@ static void when(struct fsc_buf *b, uint32_t field, uint64_t ns)
 	fsc_pb_end(b, mark);
 }
 
-static void value(struct fsc_exposition *e, double v)
+static void pb_value(struct fsc_exposition *e, double v)
 {
 	bool counts = e->family->type == FSC_COUNTER;
 	size_t metric = fsc_pb_begin(e->b, FAMILY_METRIC), inside;
@@ -75,14 +75,14 @@ static void value(struct fsc_exposition *e, double v)
 	inside = fsc_pb_begin(e->b, counts ? METRIC_COUNTER : METRIC_GAUGE);
 	fsc_pb_double(e->b, NUMBER_VALUE, v);
 	if (counts)
-		when(e->b, COUNTER_CREATED, e->s->start_ns);
+		add_timestamp(e->b, COUNTER_CREATED, e->s->start_ns);
 	fsc_pb_end(e->b, inside);
 	fsc_pb_end(e->b, metric);
 }
 
 /* ---- histograms ---- */
 
-static void exemplar(struct fsc_exposition *e, uint32_t field, const struct fsc_noted_call *c)
+static void add_exemplar(struct fsc_exposition *e, uint32_t field, const struct fsc_noted_call *c)
 {
 	const struct {
 		const char *name;
@@ -93,11 +93,11 @@ static void exemplar(struct fsc_exposition *e, uint32_t field, const struct fsc_
 	for (size_t i = 0; i < 3; i++) {
 		fsc_buf_clear(&e->scratch);
 		fsc_buf_printf(&e->scratch, "%llu", (unsigned long long)labels[i].v);
-		pair(e->b, EXEMPLAR_LABEL, labels[i].name, fsc_buf_str(&e->scratch));
+		add_label_pair(e->b, EXEMPLAR_LABEL, labels[i].name, fsc_buf_str(&e->scratch));
 		e->b->failed |= e->scratch.failed;
 	}
 	fsc_pb_double(e->b, EXEMPLAR_VALUE, fsc_spread_seconds(c));
-	when(e->b, EXEMPLAR_TIME, c->wall_ns);
+	add_timestamp(e->b, EXEMPLAR_TIME, c->wall_ns);
 	fsc_pb_end(e->b, mark);
 }
 
@@ -112,32 +112,31 @@ static void classic_buckets(struct fsc_exposition *e, const struct fsc_spread *d
 		fsc_pb_uint(e->b, BUCKET_COUNT, below);
 		fsc_pb_double(e->b, BUCKET_BOUND, fsc_spread_bound(i));
 		if (d->noted[i])
-			exemplar(e, BUCKET_EXEMPLAR, d->noted[i]);
+			add_exemplar(e, BUCKET_EXEMPLAR, d->noted[i]);
 		fsc_pb_end(e->b, mark);
 	}
 }
 
-static uint64_t native(const struct fsc_spread *d, int i)
+static uint64_t native_count(const struct fsc_spread *d, int i)
 {
 	return d->native[i - FSC_SPREAD_LOW];
 }
 
-/* The next run of buckets from *at on, short gaps included: [*at, returned). Empty: there is none.
- */
+/* The next run of buckets from *at on, short gaps included: [*at, returned); empty at the end. */
 static int next_span(const struct fsc_spread *d, int *at)
 {
 	int end;
 
-	while (*at <= d->last && !native(d, *at))
+	while (*at <= d->last && !native_count(d, *at))
 		(*at)++;
 	end = *at;
 	for (int i = *at; i <= d->last && i <= end + GAP; i++)
-		if (native(d, i))
+		if (native_count(d, i))
 			end = i + 1;
 	return end;
 }
 
-static void span(struct fsc_buf *b, int offset, int length)
+static void add_span(struct fsc_buf *b, int offset, int length)
 {
 	size_t mark = fsc_pb_begin(b, HISTOGRAM_SPAN);
 
@@ -147,15 +146,15 @@ static void span(struct fsc_buf *b, int offset, int length)
 }
 
 /* The first offset is the index itself, the others count from the end of the span before. A
- * histogram without calls needs a span of nothing, to be seen as a native one. */
+ * histogram without calls needs an empty span to be recognised as a native one. */
 static void native_spans(struct fsc_buf *b, const struct fsc_spread *d)
 {
 	int at = d->first, end, before = 0;
 
 	if (d->first > d->last)
-		span(b, 0, 0);
+		add_span(b, 0, 0);
 	while ((end = next_span(d, &at)) > at) {
-		span(b, at - before, end - at);
+		add_span(b, at - before, end - at);
 		at = before = end;
 	}
 }
@@ -168,13 +167,13 @@ static void native_counts(struct fsc_buf *b, const struct fsc_spread *d)
 
 	while ((end = next_span(d, &at)) > at)
 		for (; at < end; at++) {
-			fsc_pb_varint(b, fsc_pb_zigzag((int64_t)(native(d, at) - before)));
-			before = native(d, at);
+			fsc_pb_varint(b, fsc_pb_zigzag((int64_t)(native_count(d, at) - before)));
+			before = native_count(d, at);
 		}
 	fsc_pb_end(b, mark);
 }
 
-static void histogram(struct fsc_exposition *e, const struct fsc_spread *d)
+static void pb_histogram(struct fsc_exposition *e, const struct fsc_spread *d)
 {
 	struct fsc_buf *b = e->b;
 	size_t metric = fsc_pb_begin(b, FAMILY_METRIC), inside;
@@ -190,24 +189,18 @@ static void histogram(struct fsc_exposition *e, const struct fsc_spread *d)
 	native_spans(b, d);
 	if (d->first <= d->last)
 		native_counts(b, d);
-	when(b, HISTOGRAM_CREATED, e->s->start_ns);
+	add_timestamp(b, HISTOGRAM_CREATED, e->s->start_ns);
 	for (unsigned i = 0; i <= FSC_SPREAD_BOUNDS; i++)
 		if (d->noted[i])
-			exemplar(e, HISTOGRAM_EXEMPLAR, d->noted[i]);
+			add_exemplar(e, HISTOGRAM_EXEMPLAR, d->noted[i]);
 	fsc_pb_end(b, inside);
 	fsc_pb_end(b, metric);
 }
 
-static void finish(struct fsc_exposition *e)
-{
-	(void)e;
-}
-
 const struct fsc_exposition_ops fsc_exposition_protobuf = {
-    .label = label,
-    .begin = begin,
-    .value = value,
-    .histogram = histogram,
-    .end = end,
-    .finish = finish,
+    .label = pb_label,
+    .begin = pb_begin_family,
+    .value = pb_value,
+    .histogram = pb_histogram,
+    .end = pb_end_family,
 };

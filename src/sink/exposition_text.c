@@ -1,5 +1,5 @@
 /* Prometheus' text format 0.0.4, and OpenMetrics 1.0: the same lines, where the latter names
- * counters without "_total" in their head, has units, and points from a bucket at one of its calls.
+ * counters without "_total" in their head, has units, and links a bucket to one of its calls.
  */
 #include "sink/exposition.h"
 
@@ -12,8 +12,8 @@ static bool is_openmetrics(const struct fsc_exposition *e)
 	return e->ops == &fsc_exposition_openmetrics;
 }
 
-/* A backslash or a quote would end the value; a newline does not get through fsc_fmt_term(). */
-static void label(struct fsc_exposition *e, const char *name, const char *value)
+/* A backslash or a quote would end the value; fsc_fmt_term() has already replaced newlines. */
+static void text_label(struct fsc_exposition *e, const char *name, const char *value)
 {
 	struct fsc_buf *b = &e->labels;
 
@@ -29,7 +29,7 @@ static void label(struct fsc_exposition *e, const char *name, const char *value)
 	b->failed |= e->scratch.failed;
 }
 
-static void begin(struct fsc_exposition *e)
+static void text_begin_family(struct fsc_exposition *e)
 {
 	static const char *const types[] = {
 	    [FSC_COUNTER] = "counter", [FSC_GAUGE] = "gauge", [FSC_HISTOGRAM] = "histogram"};
@@ -45,7 +45,7 @@ static void begin(struct fsc_exposition *e)
 }
 
 /* Name and labels, and the space before the value. */
-static void head(struct fsc_exposition *e, const char *suffix)
+static void add_series_head(struct fsc_exposition *e, const char *suffix)
 {
 	fsc_buf_printf(e->b, "%s%s", e->family->name, suffix);
 	if (e->labels.n)
@@ -53,35 +53,35 @@ static void head(struct fsc_exposition *e, const char *suffix)
 	fsc_buf_putc(e->b, ' ');
 }
 
-static void value(struct fsc_exposition *e, double v)
+static void text_value(struct fsc_exposition *e, double v)
 {
-	head(e, "");
+	add_series_head(e, "");
 	fsc_fmt_double(e->b, v);
 	fsc_buf_putc(e->b, '\n');
 }
 
-static void number(struct fsc_buf *b, uint64_t v)
+static void add_number(struct fsc_buf *b, uint64_t v)
 {
 	fsc_buf_printf(b, "%llu", (unsigned long long)v);
 }
 
 /* A time of day in seconds, exact to the millisecond. */
-static void when(struct fsc_buf *b, uint64_t ns)
+static void add_timestamp(struct fsc_buf *b, uint64_t ns)
 {
 	fsc_buf_printf(b, "%llu.%03llu", (unsigned long long)(ns / 1000000000),
 		       (unsigned long long)(ns / 1000000 % 1000));
 }
 
-static void exemplar(struct fsc_buf *b, const struct fsc_noted_call *c)
+static void add_exemplar(struct fsc_buf *b, const struct fsc_noted_call *c)
 {
 	fsc_buf_printf(b, " # {call_id=\"%llu\",pid=\"%u\",tid=\"%u\"} ", (unsigned long long)c->id,
 		       c->call->pid, c->call->tid);
 	fsc_fmt_double(b, fsc_spread_seconds(c));
 	fsc_buf_putc(b, ' ');
-	when(b, c->wall_ns);
+	add_timestamp(b, c->wall_ns);
 }
 
-static void bucket(struct fsc_exposition *e, unsigned i, uint64_t below)
+static void add_bucket(struct fsc_exposition *e, unsigned i, uint64_t below)
 {
 	fsc_buf_printf(e->b, "%s_bucket{%s%sle=\"", e->family->name, fsc_buf_str(&e->labels),
 		       e->labels.n ? "," : "");
@@ -90,58 +90,51 @@ static void bucket(struct fsc_exposition *e, unsigned i, uint64_t below)
 	else
 		fsc_buf_puts(e->b, "+Inf");
 	fsc_buf_puts(e->b, "\"} ");
-	number(e->b, below);
+	add_number(e->b, below);
 }
 
-static void histogram(struct fsc_exposition *e, const struct fsc_spread *d)
+static void text_histogram(struct fsc_exposition *e, const struct fsc_spread *d)
 {
 	uint64_t below = 0;
 
 	for (unsigned i = 0; i <= FSC_SPREAD_BOUNDS; i++) {
 		below += d->classic[i];
-		bucket(e, i, below);
+		add_bucket(e, i, below);
 		if (is_openmetrics(e) && d->noted[i])
-			exemplar(e->b, d->noted[i]);
+			add_exemplar(e->b, d->noted[i]);
 		fsc_buf_putc(e->b, '\n');
 	}
-	head(e, "_sum");
+	add_series_head(e, "_sum");
 	fsc_fmt_double(e->b, d->sum);
 	fsc_buf_putc(e->b, '\n');
-	head(e, "_count");
-	number(e->b, d->count);
+	add_series_head(e, "_count");
+	add_number(e->b, d->count);
 	fsc_buf_putc(e->b, '\n');
 	if (!is_openmetrics(e))
 		return;
-	head(e, "_created");
-	when(e->b, e->s->start_ns);
+	add_series_head(e, "_created");
+	add_timestamp(e->b, e->s->start_ns);
 	fsc_buf_putc(e->b, '\n');
 }
 
-static void end(struct fsc_exposition *e)
-{
-	(void)e;
-}
-
-static void finish(struct fsc_exposition *e)
+static void text_finish(struct fsc_exposition *e)
 {
 	if (is_openmetrics(e))
 		fsc_buf_puts(e->b, "# EOF\n");
 }
 
 const struct fsc_exposition_ops fsc_exposition_text = {
-    .label = label,
-    .begin = begin,
-    .value = value,
-    .histogram = histogram,
-    .end = end,
-    .finish = finish,
+    .label = text_label,
+    .begin = text_begin_family,
+    .value = text_value,
+    .histogram = text_histogram,
+    .finish = text_finish,
 };
 
 const struct fsc_exposition_ops fsc_exposition_openmetrics = {
-    .label = label,
-    .begin = begin,
-    .value = value,
-    .histogram = histogram,
-    .end = end,
-    .finish = finish,
+    .label = text_label,
+    .begin = text_begin_family,
+    .value = text_value,
+    .histogram = text_histogram,
+    .finish = text_finish,
 };

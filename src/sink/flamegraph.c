@@ -1,12 +1,13 @@
 /* A flame graph: one SVG that needs nothing else, with its script inside (flamegraph.js, which only
  * adds zooming and searching to what is drawn here). The picture is written with the stacks and
- * closed with the books, which stand below it. */
+ * closed with the books below it. */
 #include "sink/stacks.h"
 
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/fmt.h"
+#include "sink/table.h"
 
 /* In pixels; LEFT, WIDTH and CHAR are in the script, too. */
 #define LEFT   10
@@ -15,7 +16,7 @@
 #define TOP    48
 #define BOTTOM (34 + BOOKS * 15)
 #define CHAR   7.25
-/* Frames narrower than this cannot be seen, and a hundred thousand stacks have very many. */
+/* Narrower frames are invisible, and there can be very many of them. */
 #define NARROW 0.1
 /* Lines kept free for the books. */
 #define BOOKS 7
@@ -53,8 +54,8 @@ static double width_of(const struct picture *p, uint64_t weight)
 	return all ? (double)weight / (double)all * WIDTH : 0;
 }
 
-/* Where every node begins, how high the picture gets, and what is too narrow for it. */
-static void measure(struct picture *p)
+/* Where every node begins, how high the picture gets, and what is too narrow to draw. */
+static void measure_picture(struct picture *p)
 {
 	p->x[0] = 0;
 	for (uint32_t i = 0; i != FSC_NO_NODE; i = fsc_tree_next(p->tree, i)) {
@@ -72,7 +73,7 @@ static void measure(struct picture *p)
 }
 
 /* The same name has the same colour in every picture. */
-static unsigned hash(const char *s)
+static unsigned hash_name(const char *s)
 {
 	unsigned h = 2166136261u;
 
@@ -121,15 +122,12 @@ static void add_weight(const struct picture *p, uint64_t weight)
 /* As much of a safe name as fits. */
 static void add_label(struct picture *p, const char *name, double x, double y, double width)
 {
-	int room = (int)((width - 6) / CHAR), seen = 0;
+	int room = (int)((width - 6) / CHAR);
 	bool fits = (double)fsc_fmt_width(name) <= room;
-	size_t cut = 0;
 
 	if (room < 3)
 		return;
-	while (name[cut] && (fits || seen < room - 2 || (name[cut] & 0xc0) == 0x80))
-		seen += (name[++cut] & 0xc0) != 0x80;
-	fsc_buf_add(&p->raw, name, cut);
+	fsc_buf_add(&p->raw, name, fsc_table_prefix(name, (size_t)(fits ? room : room - 2)));
 	fsc_buf_puts(&p->raw, fits ? "" : "..");
 	fsc_buf_printf(p->b, "<text x=\"%.2f\" y=\"%.1f\">", x + 3, y);
 	fsc_stack_flush(&p->raw, fsc_fmt_xml, p->b);
@@ -150,7 +148,7 @@ static void add_node(struct picture *p, uint32_t i)
 	fsc_stack_flush(&p->raw, fsc_fmt_term, &p->safe);
 	p->b->failed |= p->safe.failed;
 	name = fsc_buf_str(&p->safe);
-	h = (int)hash(name);
+	h = (int)hash_name(name);
 	fsc_buf_printf(p->b, "<g class=\"f\" data-x=\"%llu\" data-w=\"%llu\" data-d=\"%u\"><title>",
 		       (unsigned long long)p->x[i], (unsigned long long)n->total, n->depth);
 	fsc_fmt_xml(p->b, name);
@@ -213,11 +211,11 @@ static void add_left_out(struct picture *p, unsigned y)
 	fsc_buf_puts(p->b, "</text>\n");
 }
 
-static void draw(struct fsc_sink *s, struct picture *p)
+static void draw_picture(struct fsc_sink *s, struct picture *p)
 {
 	unsigned foot;
 
-	measure(p);
+	measure_picture(p);
 	add_head(s, p);
 	for (uint32_t i = 0; i != FSC_NO_NODE; i = fsc_tree_next(p->tree, i))
 		if (width_of(p, node_at(p, i)->total) >= NARROW)
@@ -228,7 +226,7 @@ static void draw(struct fsc_sink *s, struct picture *p)
 	fsc_buf_printf(p->b, "<script><![CDATA[\n%.*s]]></script>\n", (int)sizeof(script), script);
 }
 
-static void stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b)
+static void flamegraph_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b)
 {
 	FSC_AUTO(fsc_tree_release) struct fsc_tree tree = {0};
 	FSC_AUTO(fsc_freep) uint64_t *x = NULL;
@@ -241,13 +239,13 @@ static void stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_bu
 		return;
 	}
 	s->begun = true;
-	draw(s, &p);
+	draw_picture(s, &p);
 	b->failed |= p.raw.failed | p.safe.failed;
 	fsc_buf_release(&p.raw);
 	fsc_buf_release(&p.safe);
 }
 
-/* A line of the books each, what is too much for the space in the last one. */
+/* One line each, with all that does not fit in the last one. */
 static void add_books(const struct fsc_summary *sum, unsigned y, struct fsc_buf *b)
 {
 	struct fsc_buf books = {0};
@@ -272,13 +270,13 @@ static void add_books(const struct fsc_summary *sum, unsigned y, struct fsc_buf 
 	fsc_buf_release(&books);
 }
 
-static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
+static void flamegraph_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	struct fsc_stacks none;
 
 	if (!s->begun) {
 		fsc_stacks_init(&none, NULL, 0);
-		stacks(s, &none, b);
+		flamegraph_stacks(s, &none, b);
 	}
 	add_books(sum, s->height - BOTTOM + 45, b);
 	fsc_buf_puts(b, "</svg>\n");
@@ -288,6 +286,6 @@ const struct fsc_sink_ops fsc_sink_flamegraph = {
     .name = "flamegraph",
     .what = "stacks as an interactive SVG",
     .single = true,
-    .stacks = stacks,
-    .summary = summary,
+    .stacks = flamegraph_stacks,
+    .summary = flamegraph_summary,
 };

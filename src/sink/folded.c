@@ -1,5 +1,5 @@
 /* For flame graph tools: "comm;outermost;...;leaf weight", one line per stack. The books go to
- * stderr: the tools would take them for stacks. */
+ * stderr: the tools would read them as stacks. */
 #include "sink/stacks.h"
 
 #include "base/fmt.h"
@@ -17,7 +17,7 @@ static void add_comm(const struct fsc_stack *s, struct fsc_buf *b)
 	fsc_buf_putc(b, ';');
 }
 
-static void stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fsc_buf *b)
+static void folded_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fsc_buf *b)
 {
 	(void)sink;
 	for (size_t i = 0; i < t->stacks.n; i++) {
@@ -36,16 +36,9 @@ static void stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fsc
 	}
 }
 
-static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
-{
-	(void)s;
-	fsc_sink_books(sum, b);
-}
-
 const struct fsc_sink_ops fsc_sink_folded = {
     .name = "folded",
     .what = "stacks, a line each, for flame graph tools",
     .summary_aside = true,
-    .stacks = stacks,
-    .summary = summary,
+    .stacks = folded_stacks,
 };

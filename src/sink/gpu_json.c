@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "sink/sink.h"
 
-/* Of events, and of failed ones as "op". */
-static const char *const names[FSC_GPU_EV_MAX] = {
+/* Also the "op" of failed calls. */
+static const char *const event_names[FSC_GPU_EV_MAX] = {
     [FSC_GPU_EV_LAUNCH] = "launch", [FSC_GPU_EV_ALLOC] = "alloc",   [FSC_GPU_EV_FREE] = "free",
     [FSC_GPU_EV_COPY] = "copy",	    [FSC_GPU_EV_MEMSET] = "memset", [FSC_GPU_EV_SYNC] = "sync",
     [FSC_GPU_EV_TENSOR] = "tensor", [FSC_GPU_EV_OTHER] = "other",
@@ -22,10 +22,10 @@ void fsc_gpu_json_stack(struct fsc_buf *b, const struct fsc_gpu_stack *s)
 	fsc_json_strings_if(b, "python", s->python, s->n_python);
 }
 
-/* ---- what each type has of its own ---- */
+/* ---- members of each type ---- */
 
-/* Of an argument eight bytes were read, whatever its size: the rest is its neighbour. */
-static uint64_t argument(const struct fsc_gpu_event *e, size_t i)
+/* Eight bytes were read for each argument; a smaller one is followed by its neighbour. */
+static uint64_t launch_argument(const struct fsc_gpu_event *e, size_t i)
 {
 	unsigned size = e->arg_sizes ? e->arg_sizes[i] : sizeof(uint64_t);
 
@@ -40,7 +40,7 @@ static void add_args(struct fsc_buf *b, const struct fsc_gpu_event *e)
 		return;
 	fsc_json_begin(b, "args", '[');
 	for (size_t i = 0; i < e->n_args; i++)
-		fsc_json_hex(b, NULL, argument(e, i));
+		fsc_json_hex(b, NULL, launch_argument(e, i));
 	fsc_json_end(b, ']');
 }
 
@@ -88,7 +88,7 @@ static void add_free(struct fsc_buf *b, const struct fsc_gpu_event *e)
 	add_duration(b, e);
 }
 
-/* What is common to copies and memsets, after what they are of. */
+/* What copies and memsets share. */
 static void add_transfer(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
 	fsc_json_bool(b, "async", e->async);
@@ -156,7 +156,7 @@ static void add_caller(struct fsc_buf *b, const struct fsc_gpu_event *e)
 		fsc_json_null(b, "device");
 	else
 		fsc_json_uint(b, "device", (uint64_t)e->device);
-	/* Of a call whose return is not probed nobody knows. */
+	/* Not known if the return is not probed. */
 	if (e->timed || e->error)
 		fsc_json_int(b, "ret", e->ret);
 }
@@ -173,7 +173,7 @@ void fsc_gpu_json_event(struct fsc_buf *b, const struct fsc_gpu_event *e)
 
 	add_caller(b, e);
 	if (e->error) {
-		fsc_json_string_if(b, "op", names[e->type]);
+		fsc_json_string_if(b, "op", event_names[e->type]);
 		fsc_json_int(b, "code", e->ret);
 		fsc_json_string_if(b, "error", e->error);
 	}
@@ -185,7 +185,7 @@ void fsc_json_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struc
 {
 	(void)s;
 	fsc_json_begin(b, NULL, '{');
-	fsc_json_printf(b, "type", "\"gpu_%s\"", e->error ? "error" : names[e->type]);
+	fsc_json_printf(b, "type", "\"gpu_%s\"", e->error ? "error" : event_names[e->type]);
 	fsc_gpu_json_event(b, e);
 	fsc_json_line_end(b);
 }

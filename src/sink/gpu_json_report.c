@@ -1,5 +1,4 @@
-/* The sums of what CUDA programs did, for programs: one object a row, what they are of in "type".
- */
+/* The gpu report for programs: one object a row, its kind in "type". */
 #include <string.h>
 
 #include "base/json.h"
@@ -71,7 +70,7 @@ static void add_kernel(const void *row, struct fsc_buf *b)
 	fsc_json_uint(b, "shared", k->shared);
 }
 
-/* The n-th number is of 2^n MB/s; what follows the last that is not 0 is left out. */
+/* The n-th number counts 2^n MB/s; trailing zeros are left out. */
 static void add_speeds(const uint64_t speeds[FSC_GPU_SPEEDS], struct fsc_buf *b)
 {
 	size_t n = FSC_GPU_SPEEDS;
@@ -177,7 +176,7 @@ static void add_leak(const void *row, struct fsc_buf *b)
 	fsc_gpu_json_stack(b, &l->stack);
 }
 
-/* A member that is a list, of objects of a row each. */
+/* A member that is a list of objects, one per row. */
 static void add_objects(struct fsc_buf *b, const char *key, const void *rows, size_t n, size_t size,
 			void (*add)(const void *row, struct fsc_buf *b))
 {
@@ -256,7 +255,7 @@ static void put_section(const struct fsc_sink *s, const struct fsc_gpu_report *r
 	memcpy(&n, (const char *)r + of->n, sizeof(n));
 	for (size_t i = 0; i < n; i++) {
 		fsc_json_line(b, of->type);
-		/* Out of memory is an event, which has its own. */
+		/* Out of memory is an event, which has its own time. */
 		if ((s->timestamps || s->intervals) && of->add != add_oom)
 			fsc_json_uint(b, "time_ns", r->time_ns);
 		of->add(rows + i * of->size, b);

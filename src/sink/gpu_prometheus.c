@@ -1,5 +1,5 @@
-/* The metrics of `gpu`: a table of them, each with the labels that rows of the report are summed up
- * by. Stacks and processes are no labels: there are too many. */
+/* The metrics of `gpu`: a table of them, each with the labels by which rows of the report are
+ * summed. Stacks and processes are not labels: there are too many. */
 #include "sink/gpu_prometheus.h"
 
 #include <stddef.h>
@@ -35,7 +35,7 @@ struct metric {
 /* ---- sums by labels ---- */
 
 /* The place of the sum with these labels, NULL when memory is out. Labels that the metric does not
- * have make no difference. */
+ * have are ignored. */
 static double *sum_of(struct page *p, const struct metric *m, const char *const labels[LABELS])
 {
 	uint64_t *at;
@@ -57,7 +57,8 @@ static double *sum_of(struct page *p, const struct metric *m, const char *const 
 	return &FSC_AT(struct sum, &p->sums, *at - 1)->v;
 }
 
-static void add(struct page *p, const struct metric *m, const char *a, const char *b, double v)
+static void add_to_sum(struct page *p, const struct metric *m, const char *a, const char *b,
+		       double v)
 {
 	double *at = sum_of(p, m, (const char *const[LABELS]){a, b});
 
@@ -65,7 +66,7 @@ static void add(struct page *p, const struct metric *m, const char *a, const cha
 		*at += v;
 }
 
-/* The metric's number of a row, which are ns where it is about seconds. */
+/* The metric's number of a row; seconds are stored as ns. */
 static double number_of(const struct metric *m, const void *row)
 {
 	bool seconds = m->family.unit && !strcmp(m->family.unit, "seconds");
@@ -82,7 +83,7 @@ static const char *or_unknown(const char *name)
 
 /* ---- launches ---- */
 
-static double left_out(const struct fsc_gpu_report *r)
+static double launches_left_out(const struct fsc_gpu_report *r)
 {
 	double n = (double)r->launches;
 
@@ -93,19 +94,19 @@ static double left_out(const struct fsc_gpu_report *r)
 
 static void fill_launches(struct page *p, const struct metric *m)
 {
-	double more = left_out(p->r);
+	double more = launches_left_out(p->r);
 
 	for (size_t i = 0; i < p->r->n_kernels; i++) {
 		const struct fsc_gpu_kernel_row *k = &p->r->kernels[i];
 
-		add(p, m, fsc_gpu_launch_names[k->launch], or_unknown(k->owner),
-		    (double)k->launches);
+		add_to_sum(p, m, fsc_gpu_launch_names[k->launch], or_unknown(k->owner),
+			   (double)k->launches);
 	}
 	if (more > 0)
-		add(p, m, fsc_gpu_launch_names[FSC_GPU_KERNEL], "other", more);
+		add_to_sum(p, m, fsc_gpu_launch_names[FSC_GPU_KERNEL], "other", more);
 }
 
-/* Whether the kernel has a series: it had one before, or there is still room. */
+/* Whether the kernel has a series: it had one before, or the limit is not reached. */
 static bool is_shown(struct page *p, const char *kernel)
 {
 	size_t len = strlen(kernel) + 1;
@@ -121,7 +122,7 @@ static bool is_shown(struct page *p, const char *kernel)
 
 static void fill_kernels(struct page *p, const struct metric *m)
 {
-	double more = left_out(p->r);
+	double more = launches_left_out(p->r);
 
 	for (size_t i = 0; i < p->r->n_kernels; i++) {
 		const struct fsc_gpu_kernel_row *k = &p->r->kernels[i];
@@ -129,22 +130,22 @@ static void fill_kernels(struct page *p, const struct metric *m)
 
 		if (k->kernel)
 			name = is_shown(p, k->kernel) ? k->kernel : "other";
-		add(p, m, or_unknown(name), NULL, (double)k->launches);
+		add_to_sum(p, m, or_unknown(name), NULL, (double)k->launches);
 	}
 	if (more > 0)
-		add(p, m, "other", NULL, more);
+		add_to_sum(p, m, "other", NULL, more);
 }
 
 /* ---- memory ---- */
 
-/* What processes that are gone held is held no longer. */
+/* Memory of exited processes is no longer live. */
 static void fill_live(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->r->n_memory; i++) {
 		const struct fsc_gpu_mem_row *row = &p->r->memory[i];
 
-		add(p, m, fsc_gpu_mem_names[row->mem], or_unknown(row->owner),
-		    row->ended ? 0 : (double)row->live_bytes);
+		add_to_sum(p, m, fsc_gpu_mem_names[row->mem], or_unknown(row->owner),
+			   row->ended ? 0 : (double)row->live_bytes);
 	}
 }
 
@@ -153,11 +154,12 @@ static void fill_memory(struct page *p, const struct metric *m)
 	for (size_t i = 0; i < p->r->n_memory; i++) {
 		const struct fsc_gpu_mem_row *row = &p->r->memory[i];
 
-		add(p, m, fsc_gpu_mem_names[row->mem], or_unknown(row->owner), number_of(m, row));
+		add_to_sum(p, m, fsc_gpu_mem_names[row->mem], or_unknown(row->owner),
+			   number_of(m, row));
 	}
 }
 
-/* Peaks of processes are not of the same moment: there is no sense in their sum. */
+/* Peaks of processes are not simultaneous: their sum means nothing. */
 static void fill_peak(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->r->n_memory; i++) {
@@ -174,13 +176,13 @@ static void fill_peak(struct page *p, const struct metric *m)
 static void fill_leaked(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->r->n_leaks; i++)
-		add(p, m, fsc_gpu_mem_names[p->r->leaks[i].mem], NULL,
-		    (double)p->r->leaks[i].bytes);
+		add_to_sum(p, m, fsc_gpu_mem_names[p->r->leaks[i].mem], NULL,
+			   (double)p->r->leaks[i].bytes);
 }
 
 /* ---- errors ---- */
 
-/* Rows of errors do not say what the call was for; its name does. */
+/* An error row does not say what the call was for, but its name does. */
 static bool is_alloc(const char *api)
 {
 	static const char *const begin[] = {"cuMemAlloc", "cuMemCreate", "cuMemHostAlloc",
@@ -196,8 +198,8 @@ static void fill_alloc_failures(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->r->n_errors; i++)
 		if (is_alloc(p->r->errors[i].api))
-			add(p, m, or_unknown(p->r->errors[i].error), NULL,
-			    (double)p->r->errors[i].n);
+			add_to_sum(p, m, or_unknown(p->r->errors[i].error), NULL,
+				   (double)p->r->errors[i].n);
 }
 
 static void fill_errors(struct page *p, const struct metric *m)
@@ -205,7 +207,7 @@ static void fill_errors(struct page *p, const struct metric *m)
 	for (size_t i = 0; i < p->r->n_errors; i++) {
 		const struct fsc_gpu_error_row *e = &p->r->errors[i];
 
-		add(p, m, or_unknown(e->api), or_unknown(e->error), (double)e->n);
+		add_to_sum(p, m, or_unknown(e->api), or_unknown(e->error), (double)e->n);
 	}
 }
 
@@ -238,28 +240,29 @@ static void fill_timed_copies(struct page *p, const struct metric *m)
 static void fill_syncs(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->r->n_syncs; i++)
-		add(p, m, or_unknown(p->r->syncs[i].api), NULL, number_of(m, &p->r->syncs[i]));
+		add_to_sum(p, m, or_unknown(p->r->syncs[i].api), NULL,
+			   number_of(m, &p->r->syncs[i]));
 }
 
 /* ---- the books ---- */
 
 static void fill_report(struct page *p, const struct metric *m)
 {
-	add(p, m, NULL, NULL, number_of(m, p->r));
+	add_to_sum(p, m, NULL, NULL, number_of(m, p->r));
 }
 
 static void fill_book(struct page *p, const struct metric *m)
 {
 	if (p->books)
-		add(p, m, NULL, NULL, number_of(m, p->books));
+		add_to_sum(p, m, NULL, NULL, number_of(m, p->books));
 }
 
-/* Calls that go on may still return: their number can fall, it is no counter. */
+/* Calls in progress may still return: their number is not a counter. */
 static void fill_lost(struct page *p, const struct metric *m)
 {
 	for (const struct fsc_named *l = p->books ? p->books->lost : NULL; l && l->name; l++)
 		if (strcmp(l->name, FSC_UNRETURNED))
-			add(p, m, l->name, NULL, (double)l->n);
+			add_to_sum(p, m, l->name, NULL, (double)l->n);
 }
 
 static void fill_processes(struct page *p, const struct metric *m)
@@ -268,7 +271,7 @@ static void fill_processes(struct page *p, const struct metric *m)
 
 	for (size_t i = 0; i < p->r->n_processes; i++)
 		n += !p->r->processes[i].ended;
-	add(p, m, NULL, NULL, n);
+	add_to_sum(p, m, NULL, NULL, n);
 }
 
 /* ---- the page ---- */
@@ -386,16 +389,12 @@ void fsc_gpu_prometheus_write(const struct fsc_gpu_report *r, const struct fsc_s
 			      struct fsc_map *shown, enum fsc_prometheus_format f,
 			      struct fsc_buf *b)
 {
-	static const struct fsc_exposition_ops *const ops[] = {
-	    [FSC_PROMETHEUS_TEXT] = &fsc_exposition_text,
-	    [FSC_PROMETHEUS_OPENMETRICS] = &fsc_exposition_openmetrics,
-	    [FSC_PROMETHEUS_PROTOBUF] = &fsc_exposition_protobuf};
-	/* Since when the counters count. */
+	/* When the counters started. */
 	const uint64_t run = (uint64_t)(r->seconds * 1e9);
 	const struct fsc_snapshot since = {.start_ns = r->time_ns > run ? r->time_ns - run : 0,
 					   .time_ns = r->time_ns};
 	struct fsc_map here = {0};
-	struct page p = {.e = {.ops = ops[f], .s = &since, .b = b},
+	struct page p = {.e = {.ops = fsc_exposition_formats[f], .s = &since, .b = b},
 			 .r = r,
 			 .books = books,
 			 .shown = shown ? shown : &here,

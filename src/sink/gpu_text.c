@@ -1,5 +1,5 @@
-/* What CUDA programs did, for people: a table for each sort of sums that there is anything of. What
- * is told in words is in gpu_text_words.c. */
+/* The gpu report for people: a table for each kind of rows that is not empty. The sections that are
+ * not tables are in gpu_text_words.c. */
 #include "sink/gpu_text.h"
 
 #include <string.h>
@@ -20,7 +20,7 @@ static void add_columns(struct fsc_table *t, const struct column *c, size_t n)
 		fsc_table_column(t, c[i].title, c[i].number, c[i].cut);
 }
 
-/* What the table was cut by. */
+/* How many rows the table leaves out. */
 static void put_more(struct fsc_buf *b, size_t n, const char *what)
 {
 	if (n)
@@ -37,17 +37,17 @@ static void put_table(const struct fsc_sink *s, const char *title, struct fsc_ta
 	fsc_table_print(t, s->width, b);
 }
 
-static void number(struct fsc_table *t, uint64_t n)
+static void number_cell(struct fsc_table *t, uint64_t n)
 {
 	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)n);
 }
 
-static void bytes(struct fsc_table *t, uint64_t n)
+static void bytes_cell(struct fsc_table *t, uint64_t n)
 {
 	fsc_gpu_text_bytes(fsc_table_cell(t), (double)n);
 }
 
-static void duration(struct fsc_table *t, uint64_t ns)
+static void duration_cell(struct fsc_table *t, uint64_t ns)
 {
 	fsc_fmt_ns(fsc_table_cell(t), (double)ns);
 }
@@ -82,16 +82,16 @@ static void put_processes(const struct fsc_sink *s, const struct fsc_gpu_report 
 	for (size_t i = 0; i < r->n_processes; i++) {
 		const struct fsc_gpu_process_row *p = &r->processes[i];
 
-		number(&t, p->pid);
+		number_cell(&t, p->pid);
 		fsc_gpu_text_name(fsc_table_cell(&t), p->comm);
-		number(&t, p->launches);
-		number(&t, p->copies);
+		number_cell(&t, p->launches);
+		number_cell(&t, p->copies);
 		if (p->sync_ns)
-			duration(&t, p->sync_ns);
+			duration_cell(&t, p->sync_ns);
 		else
 			fsc_buf_putc(fsc_table_cell(&t), '-');
-		bytes(&t, p->live_bytes);
-		number(&t, p->errors);
+		bytes_cell(&t, p->live_bytes);
+		number_cell(&t, p->errors);
 		put_process_note(p, &t);
 	}
 	put_table(s, "processes", &t, b);
@@ -100,7 +100,7 @@ static void put_processes(const struct fsc_sink *s, const struct fsc_gpu_report 
 
 /* ---- kernels ---- */
 
-/* "256x2": dimensions of 1 at the end say nothing. */
+/* "256x2": trailing dimensions of 1 are left out. */
 static void put_dims(const uint32_t d[3], struct fsc_table *t)
 {
 	struct fsc_buf *b = fsc_table_cell(t);
@@ -115,7 +115,7 @@ static void put_dims(const uint32_t d[3], struct fsc_table *t)
 static void put_kernel(const struct fsc_gpu_report *r, const struct fsc_gpu_kernel_row *k,
 		       struct fsc_table *t)
 {
-	number(t, k->launches);
+	number_cell(t, k->launches);
 	fsc_buf_printf(fsc_table_cell(t), "%.1f%%",
 		       r->launches ? 100 * (double)k->launches / (double)r->launches : 0);
 	if (k->launch == FSC_GPU_GRAPH_LAUNCH) {
@@ -166,10 +166,10 @@ static void put_memory(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 		fsc_gpu_text_process(fsc_table_cell(&t), m->comm, m->pid);
 		fsc_buf_puts(fsc_table_cell(&t), fsc_gpu_mem_names[m->mem]);
 		fsc_gpu_text_owner(fsc_table_cell(&t), m->owner);
-		number(&t, m->allocs);
-		number(&t, m->frees);
-		bytes(&t, m->live_bytes);
-		bytes(&t, m->peak_bytes);
+		number_cell(&t, m->allocs);
+		number_cell(&t, m->frees);
+		bytes_cell(&t, m->live_bytes);
+		bytes_cell(&t, m->peak_bytes);
 	}
 	if (r->n_memory)
 		put_table(s, "memory", &t, b);
@@ -182,7 +182,7 @@ static void put_memory(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 
 /* ---- copies ---- */
 
-/* Of copies that were only asked for nobody knows how long they took. */
+/* The duration of a copy that was only enqueued is not known. */
 static void put_bandwidth(const struct fsc_gpu_copy_row *c, struct fsc_table *t)
 {
 	struct fsc_buf *b = fsc_table_cell(t);
@@ -237,10 +237,10 @@ static void put_copies(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 		fsc_buf_puts(fsc_table_cell(&t),
 			     c->host == FSC_GPU_HOST_NONE ? "-" : fsc_gpu_host_names[c->host]);
 		fsc_buf_puts(fsc_table_cell(&t), c->async ? "async" : "sync");
-		number(&t, c->copies);
-		bytes(&t, c->bytes);
+		number_cell(&t, c->copies);
+		bytes_cell(&t, c->bytes);
 		if (waits)
-			number(&t, c->syncs);
+			number_cell(&t, c->syncs);
 		put_bandwidth(c, &t);
 	}
 	if (r->n_copies)
@@ -266,9 +266,9 @@ static void put_waits(const struct fsc_sink *s, const struct fsc_gpu_report *r, 
 	for (size_t i = 0; i < r->n_syncs; i++) {
 		const struct fsc_gpu_sync_row *y = &r->syncs[i];
 
-		number(&t, y->calls);
-		duration(&t, y->ns);
-		duration(&t, y->max_ns);
+		number_cell(&t, y->calls);
+		duration_cell(&t, y->ns);
+		duration_cell(&t, y->max_ns);
 		fsc_gpu_text_name(fsc_table_cell(&t), y->via ? y->via : y->api);
 		fsc_gpu_text_where(fsc_table_cell(&t), &y->stack);
 	}
@@ -290,7 +290,7 @@ static void put_errors(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 	for (size_t i = 0; i < r->n_errors; i++) {
 		const struct fsc_gpu_error_row *e = &r->errors[i];
 
-		number(&t, e->n);
+		number_cell(&t, e->n);
 		fsc_gpu_text_name(fsc_table_cell(&t), e->via ? e->via : e->api);
 		if (e->error)
 			fsc_fmt_term(fsc_table_cell(&t), e->error);
@@ -304,7 +304,7 @@ static void put_errors(const struct fsc_sink *s, const struct fsc_gpu_report *r,
 
 /* ---- coverage ---- */
 
-/* A path keeps its end, which says more: "...lib/libcudart.so.13". */
+/* A path is cut at its start: "...lib/libcudart.so.13". */
 static void put_file(const struct fsc_sink *s, const char *file, struct fsc_table *t)
 {
 	enum { ROOM = 40 };
@@ -336,7 +336,7 @@ static void put_coverage(const struct fsc_sink *s, const struct fsc_gpu_report *
 
 		put_file(s, c->file, &t);
 		fsc_buf_puts(fsc_table_cell(&t), fsc_gpu_layer_names[c->layer]);
-		number(&t, c->hooked);
+		number_cell(&t, c->hooked);
 		note = fsc_table_cell(&t);
 		if (c->refused)
 			fsc_buf_printf(note, "%zu refused%s", c->refused, c->note ? "; " : "");

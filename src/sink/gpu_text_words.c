@@ -1,11 +1,11 @@
-/* What of CUDA programs is told in words: memory that is not given back, memory that ran out,
- * findings; and how bytes and places are written. Lines are cut where the terminal ends, sentences
- * go on in the next one. */
+/* The sections of the gpu report that are not tables: leaks, out of memory, findings; and how bytes
+ * and places are written. Lines are cut at the terminal's edge, sentences are wrapped. */
 #include "sink/gpu_text.h"
 
 #include <string.h>
 
 #include "base/fmt.h"
+#include "sink/table.h"
 
 enum { INDENT = 4, DEEPER = 8 };
 
@@ -53,7 +53,7 @@ void fsc_gpu_text_process(struct fsc_buf *b, const char *comm, uint32_t pid)
 
 /* ---- places ---- */
 
-/* cuMemAlloc_v2, cudaMalloc, whatever is in their files; not cublasCreate. */
+/* cuMemAlloc_v2, cudaMalloc, anything in their libraries; not cublasCreate. */
 static bool is_cuda(const char *frame)
 {
 	const char *name = frame + strspn(frame, "_");
@@ -86,16 +86,13 @@ void fsc_gpu_text_where(struct fsc_buf *b, const struct fsc_gpu_stack *s)
 
 /* ---- lines ---- */
 
-/* Writes what was gathered, safe already, as one line. */
+/* Writes the line, whose text is safe already, and empties it. */
 static void put_line(const struct fsc_sink *s, struct fsc_buf *line, struct fsc_buf *b)
 {
 	const char *text = fsc_buf_str(line);
-	size_t cut = 0, seen = 0;
 
 	if (s->width && fsc_fmt_width(text) > s->width) {
-		while (text[cut] && (seen + 1 < s->width || (text[cut] & 0xc0) == 0x80))
-			seen += (text[++cut] & 0xc0) != 0x80;
-		fsc_buf_add(b, text, cut);
+		fsc_buf_add(b, text, fsc_table_prefix(text, s->width - 1));
 		fsc_buf_puts(b, "~\n");
 	} else {
 		fsc_buf_printf(b, "%s\n", text);
@@ -104,7 +101,7 @@ static void put_line(const struct fsc_sink *s, struct fsc_buf *line, struct fsc_
 	fsc_buf_clear(line);
 }
 
-/* The length of the text's first line, which has room for so many columns. */
+/* The length of the text's first line if it is wrapped at so many columns. */
 static size_t line_length(const char *text, size_t room)
 {
 	size_t n = 0, seen = 0, space = 0;
@@ -118,7 +115,7 @@ static size_t line_length(const char *text, size_t room)
 	return space ? space : strlen(text);
 }
 
-/* A sentence from whoever found something: lead before its first line, blanks before the others. */
+/* A wrapped sentence: lead before its first line, blanks before the others. */
 static void put_sentence(const struct fsc_sink *s, const char *lead, const char *text,
 			 struct fsc_buf *b)
 {
@@ -143,7 +140,6 @@ static void put_sentence(const struct fsc_sink *s, const char *lead, const char 
 
 /* ---- leaks ---- */
 
-/* As much as a person reads. */
 enum { MOST_LEAKS = 10, MOST_FRAMES = 16 };
 
 static void put_frames(const struct fsc_sink *s, const char *const *frames, size_t n,
@@ -242,7 +238,7 @@ static void put_request(const struct fsc_sink *s, const struct fsc_gpu_event *e,
 	put_line(s, line, b);
 }
 
-/* What PyTorch keeps and does not use is often all that is missing. */
+/* What PyTorch has reserved but not in use is often all that was missing. */
 static void put_held(const struct fsc_sink *s, const struct fsc_gpu_oom *o, struct fsc_buf *line,
 		     struct fsc_buf *b)
 {

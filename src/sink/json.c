@@ -37,7 +37,7 @@ void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b)
 	fsc_json_bool_if(b, "sampled", f->sampled.windows);
 }
 
-static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
+static void json_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < p->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
@@ -54,7 +54,7 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 
 /* ---- timings ---- */
 
-/* A value of the row in ns; what was counted in ticks has decimals. */
+/* A value of the row in ns; values measured in ticks have decimals. */
 static void add_ns(struct fsc_buf *b, const char *key, const struct fsc_latency *l, double ns)
 {
 	fsc_json_real(b, key, ns, l->ticks.ns ? 3 : 0);
@@ -178,7 +178,7 @@ static void add_refused(const struct fsc_summary *sum, struct fsc_buf *b)
 			    sum->n_partly, b);
 }
 
-/* The list begins with its first item: an empty one is left out. */
+/* The list is begun with its first item: an empty one is left out. */
 static void begin_function(struct fsc_buf *b, const char *key, bool *begun, const char *name)
 {
 	if (!*begun)
@@ -270,7 +270,7 @@ static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_json_end(b, '}');
 }
 
-static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
+static void json_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	(void)s;
 	fsc_json_line(b, "summary");
@@ -311,7 +311,7 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 const struct fsc_sink_ops fsc_sink_json = {
     .name = "json",
     .what = "one object per line",
-    .profile = profile,
+    .profile = json_profile,
     .latency = fsc_json_latency,
     .stacks = fsc_json_stacks,
     .call = fsc_json_call,
@@ -319,5 +319,5 @@ const struct fsc_sink_ops fsc_sink_json = {
     .report = fsc_json_report,
     .gpu_event = fsc_json_gpu_event,
     .gpu_report = fsc_json_gpu_report,
-    .summary = summary,
+    .summary = json_summary,
 };

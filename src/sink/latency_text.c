@@ -1,5 +1,5 @@
-/* Timings for people: one line per function, histograms, the slowest calls, and a word on what is
- * too short to be measured. */
+/* Timings for people: one line per function, histograms, the slowest calls, and a note on what is
+ * too short to measure. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const struct {
     [FSC_UNIT_MS] = {"ms", 1e6}, [FSC_UNIT_S] = {"s", 1e9},
 };
 
-/* With a fixed unit the number alone; the unit stands in the heading. */
+/* With a fixed unit only the number; the unit is in the heading. */
 static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
 {
 	if (isinf(ns))
@@ -29,152 +29,104 @@ static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
 		fsc_buf_printf(b, "%.*f", s->unit == FSC_UNIT_NS ? 0 : 3, ns / units[s->unit].ns);
 }
 
-/* The columns of numbers: which there are depends on what was asked and on the room. */
-enum unit_of { TIME, CALLS, RATE };
+/* The columns of numbers: which there are depends on what was asked for and on the room. */
+enum column_unit { TIME, CALLS, RATE };
+enum column_when { ALWAYS, WIDE, WITH_RATE, WITH_TOTAL, WITH_RAW, WITH_SELF, WITH_OFF, WITH_SLOW };
+
 struct column {
 	const char *title;
 	double (*value)(const struct fsc_latency *l);
-	bool (*wanted)(const struct fsc_sink *s, const struct fsc_latencies *l);
-	enum unit_of unit;
+	double quantile; /* where value is NULL */
+	enum column_when when;
+	enum column_unit unit;
 };
 
-static double v_count(const struct fsc_latency *l)
+static double count_of(const struct fsc_latency *l)
 {
 	return (double)l->slot->count;
 }
 
-static double v_total(const struct fsc_latency *l)
-{
-	return fsc_latency_total(l);
-}
-
-static double v_min(const struct fsc_latency *l)
+static double min_of(const struct fsc_latency *l)
 {
 	return fsc_latency_ns(l, (double)fsc_slot_min(l->slot));
 }
 
-static double v_avg(const struct fsc_latency *l)
-{
-	return fsc_latency_average(l);
-}
-
-static double v_raw(const struct fsc_latency *l)
+static double raw_of(const struct fsc_latency *l)
 {
 	return l->slot->count ? (double)l->slot->raw_total / (double)l->slot->count : 0;
 }
 
-static double v_p50(const struct fsc_latency *l)
+static double quantile_of(const struct fsc_latency *l, double q)
 {
-	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.5));
+	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, q));
 }
 
-static double v_p90(const struct fsc_latency *l)
-{
-	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.9));
-}
-
-static double v_p99(const struct fsc_latency *l)
-{
-	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.99));
-}
-
-static double v_p999(const struct fsc_latency *l)
-{
-	return fsc_latency_ns(l, fsc_slot_quantile(l->slot, 0.999));
-}
-
-static double v_max(const struct fsc_latency *l)
+static double max_of(const struct fsc_latency *l)
 {
 	return fsc_latency_ns(l, (double)l->slot->max);
 }
 
-static double v_stddev(const struct fsc_latency *l)
-{
-	return fsc_latency_stddev(l);
-}
-
-static double v_self(const struct fsc_latency *l)
+static double self_of(const struct fsc_latency *l)
 {
 	return (double)l->slot->self_total;
 }
 
-static double v_off(const struct fsc_latency *l)
+static double off_cpu_of(const struct fsc_latency *l)
 {
 	return (double)l->slot->off_total;
 }
 
-static double v_on(const struct fsc_latency *l)
+static double on_cpu_of(const struct fsc_latency *l)
 {
 	return (double)(l->slot->total - l->slot->off_total);
 }
 
-static double v_slow(const struct fsc_latency *l)
+static double slow_of(const struct fsc_latency *l)
 {
 	return (double)l->slot->slow;
 }
 
-static bool with_rate(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)s;
-	return l->seconds > 0;
-}
-
-/* Where there is a rate, the narrow table has no room for the total. */
-static bool with_total(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	return s->wide || l->seconds <= 0;
-}
-
-static bool roomy(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)l;
-	return s->wide;
-}
-
-static bool with_raw(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)s;
-	return l->parts.raw;
-}
-
-static bool with_self(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)s;
-	return l->parts.self;
-}
-
-static bool with_off(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)s;
-	return l->parts.off_cpu;
-}
-
-static bool with_slow(const struct fsc_sink *s, const struct fsc_latencies *l)
-{
-	(void)s;
-	return l->parts.slow;
-}
-
 static const struct column columns[] = {
-    {"CALLS", v_count, NULL, CALLS},	  {"RATE", v_count, with_rate, RATE},
-    {"TOTAL", v_total, with_total, TIME}, {"SELF", v_self, with_self, TIME},
-    {"ON-CPU", v_on, with_off, TIME},	  {"OFF-CPU", v_off, with_off, TIME},
-    {"MIN", v_min, roomy, TIME},	  {"AVG", v_avg, NULL, TIME},
-    {"RAW-AVG", v_raw, with_raw, TIME},	  {"P50", v_p50, NULL, TIME},
-    {"P90", v_p90, NULL, TIME},		  {"P99", v_p99, NULL, TIME},
-    {"P99.9", v_p999, roomy, TIME},	  {"MAX", v_max, NULL, TIME},
-    {"STDDEV", v_stddev, roomy, TIME},	  {"SLOW", v_slow, with_slow, CALLS},
+    {"CALLS", count_of, 0, ALWAYS, CALLS},
+    {"RATE", count_of, 0, WITH_RATE, RATE},
+    {"TOTAL", fsc_latency_total, 0, WITH_TOTAL, TIME},
+    {"SELF", self_of, 0, WITH_SELF, TIME},
+    {"ON-CPU", on_cpu_of, 0, WITH_OFF, TIME},
+    {"OFF-CPU", off_cpu_of, 0, WITH_OFF, TIME},
+    {"MIN", min_of, 0, WIDE, TIME},
+    {"AVG", fsc_latency_average, 0, ALWAYS, TIME},
+    {"RAW-AVG", raw_of, 0, WITH_RAW, TIME},
+    {"P50", NULL, 0.5, ALWAYS, TIME},
+    {"P90", NULL, 0.9, ALWAYS, TIME},
+    {"P99", NULL, 0.99, ALWAYS, TIME},
+    {"P99.9", NULL, 0.999, WIDE, TIME},
+    {"MAX", max_of, 0, ALWAYS, TIME},
+    {"STDDEV", fsc_latency_stddev, 0, WIDE, TIME},
+    {"SLOW", slow_of, 0, WITH_SLOW, CALLS},
 };
 
-static bool wanted(const struct column *c, const struct fsc_sink *s, const struct fsc_latencies *l)
+static bool is_shown(const struct column *c, const struct fsc_sink *s,
+		     const struct fsc_latencies *l)
 {
-	return !c->wanted || c->wanted(s, l);
+	const bool shown[] = {
+	    [ALWAYS] = true,
+	    [WIDE] = s->wide,
+	    [WITH_RATE] = l->seconds > 0,
+	    /* Where there is a rate, the narrow table has no room for the total. */
+	    [WITH_TOTAL] = s->wide || l->seconds <= 0,
+	    [WITH_RAW] = l->parts.raw,
+	    [WITH_SELF] = l->parts.self,
+	    [WITH_OFF] = l->parts.off_cpu,
+	    [WITH_SLOW] = l->parts.slow,
+	};
+
+	return shown[c->when];
 }
 
 static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 		     const struct column *c, const struct fsc_latency *row, struct fsc_buf *b)
 {
-	double v = c->value(row);
+	double v = c->value ? c->value(row) : quantile_of(row, c->quantile);
 
 	if (c->unit == TIME)
 		put_time(s, v, b);
@@ -184,7 +136,7 @@ static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 		fsc_buf_printf(b, "%.0f", v);
 }
 
-/* What a row is marked with; below the floor it needs no more said. */
+/* The mark of a row; at the floor the other one says nothing more. */
 enum mark { MARK_NONE, MARK_FLOOR, MARK_PROBES };
 static const char *const marks[] = {"", " *", " !"};
 
@@ -202,25 +154,23 @@ static void put_table(const struct fsc_sink *s, const struct fsc_latencies *l, s
 
 	fsc_table_key_columns(&t, l->by);
 	for (size_t i = 0; i < n; i++)
-		if (wanted(&columns[i], s, l))
+		if (is_shown(&columns[i], s, l))
 			fsc_table_column(&t, columns[i].title, true, false);
 	for (size_t r = 0; r < l->rows.n; r++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, r);
 
 		fsc_table_keys(&t, l->funcs, l->n_funcs, l->by, &row->key);
 		fsc_buf_puts(&t.cells, marks[mark_of(row)]);
-		for (size_t i = 0; i < n; i++) {
-			if (!wanted(&columns[i], s, l))
-				continue;
-			put_cell(s, l, &columns[i], row, fsc_table_cell(&t));
-		}
+		for (size_t i = 0; i < n; i++)
+			if (is_shown(&columns[i], s, l))
+				put_cell(s, l, &columns[i], row, fsc_table_cell(&t));
 	}
 	if (s->unit != FSC_UNIT_AUTO)
 		fsc_buf_printf(b, "times in %s\n", units[s->unit].name);
 	fsc_table_print(&t, s->width, b);
 }
 
-/* What the marks mean. The floor differs by the way a function is probed. */
+/* What the marks mean. The floor depends on how a function is probed. */
 static void put_marks(const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	double least = 0, most = 0;
@@ -306,21 +256,21 @@ static void put_histogram(const struct fsc_sink *s, const struct fsc_latencies *
 	fsc_vec_release(&bins);
 }
 
-/* What the narrow table leaves out, for a function that stands alone. */
+/* What the narrow table leaves out, for a single function. */
 static void put_rest(const struct fsc_sink *s, const struct fsc_latency *row, struct fsc_buf *b)
 {
 	if (s->wide || !row->slot->count)
 		return;
 	fsc_buf_puts(b, "min ");
-	put_time(s, v_min(row), b);
+	put_time(s, min_of(row), b);
 	fsc_buf_puts(b, ", p99.9 ");
-	put_time(s, v_p999(row), b);
+	put_time(s, quantile_of(row, 0.999), b);
 	fsc_buf_puts(b, ", standard deviation ");
-	put_time(s, v_stddev(row), b);
+	put_time(s, fsc_latency_stddev(row), b);
 	fsc_buf_putc(b, '\n');
 }
 
-/* The slowest of the calls that are kept one by one, and how many of all these are. */
+/* The slowest of the calls that are kept individually, and how many those are. */
 static void put_recent(const struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < l->rows.n; i++) {

@@ -132,7 +132,7 @@ const struct fsc_message_ops fsc_message_json = {
 
 /* ---- protocol buffers ---- */
 
-/* The outermost message and lists have nothing of their own there. */
+/* The outermost message and lists have no encoding of their own. */
 static void pb_nothing(struct fsc_message *m)
 {
 	(void)m;
@@ -154,7 +154,7 @@ static void pb_close(struct fsc_message *m, size_t mark)
 	fsc_pb_end(m->b, mark);
 }
 
-/* Safe already; what has lines keeps them. */
+/* Safe already; newlines are kept. */
 static void pb_text(struct fsc_message *m, struct fsc_field f, const char *s)
 {
 	fsc_pb_bytes(m->b, f.number, s, strlen(s));

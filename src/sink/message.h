@@ -1,6 +1,6 @@
 /* Writes one tree of messages either as protocol buffers or as the JSON that OTLP makes of them:
- * keys in lowerCamelCase, 64-bit integers as strings, bytes in hex, enums as numbers. Whoever
- * writes says everything once. Included by src/sink/ only. */
+ * keys in lowerCamelCase, 64-bit integers as strings, bytes in hex, enums as numbers. Included by
+ * src/sink/ only. */
 #ifndef FSC_SINK_MESSAGE_H
 #define FSC_SINK_MESSAGE_H
 
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-/* A field by both its names. */
+/* A field: its number in protocol buffers and its name in JSON. */
 struct fsc_field {
 	uint32_t number;
 	const char *name;
@@ -41,18 +41,17 @@ struct fsc_message_ops {
 
 extern const struct fsc_message_ops fsc_message_json, fsc_message_protobuf;
 
-/* The outermost message, around all else. */
+/* The outermost message. */
 void fsc_message_begin(struct fsc_message *m, bool json, struct fsc_buf *b);
 void fsc_message_end(struct fsc_message *m);
 
-/* A message inside; what is written up to fsc_message_close() with the mark returned belongs to it.
- */
+/* A nested message: what is written up to fsc_message_close() with the returned mark. */
 static inline size_t fsc_message_open(struct fsc_message *m, struct fsc_field f)
 {
 	return m->ops->open(m, f, false);
 }
 
-/* One of a list: between fsc_message_list() of the same field and fsc_message_list_end(). */
+/* One of a list: between ops->list() of the same field and ops->list_end(). */
 static inline size_t fsc_message_element(struct fsc_message *m, struct fsc_field f)
 {
 	return m->ops->open(m, f, true);

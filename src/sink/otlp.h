@@ -1,4 +1,4 @@
-/* A snapshot, and single calls, as OpenTelemetry's receivers take them by HTTP: the bodies of POST
+/* A snapshot, and single calls, for OpenTelemetry receivers over HTTP: the bodies of POST
  * /v1/metrics, /v1/logs and /v1/traces, as JSON (application/json) or protocol buffers
  * (application/x-protobuf). Failures are the buffer's; nothing blocks. */
 #ifndef FSC_SINK_OTLP_H
@@ -20,9 +20,8 @@ void fsc_otlp_logs(const struct fsc_snapshot *s, const struct fsc_noted_call *ca
 void fsc_otlp_spans(const struct fsc_snapshot *s, const struct fsc_noted_call *calls, size_t n,
 		    bool json, struct fsc_buf *b);
 
-/* How many records a receiver did not take of a message that it took as a whole: the partial
- * success in its answer, JSON or protocol buffers. 0 for an answer that says nothing of the kind.
- */
+/* How many records of an accepted message a receiver rejected: the partial success in its answer,
+ * JSON or protocol buffers. 0 if the answer has none. */
 uint64_t fsc_otlp_rejected(const char *body, size_t n);
 
 #endif

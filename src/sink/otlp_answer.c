@@ -1,5 +1,4 @@
-/* What a receiver answers: how much of a message it did not take. The answer comes from outside and
- * may be anything, however long and however broken. */
+/* A receiver's answer: how much of a message it rejected. The answer is untrusted input. */
 #include "sink/otlp.h"
 
 #include <jansson.h>
@@ -49,8 +48,7 @@ static bool read_varint(struct bytes *b, uint64_t *ret)
 	return false;
 }
 
-/* The value of a field: a number, or what has a length; other values are stepped over. False:
- * broken. */
+/* The value of a field: a number or delimited bytes; others are skipped. False: malformed. */
 static bool read_value(struct bytes *b, unsigned type, uint64_t *number, struct bytes *inside)
 {
 	uint64_t n = type == 1 ? 8 : 4;
@@ -66,7 +64,7 @@ static bool read_value(struct bytes *b, unsigned type, uint64_t *number, struct 
 	return true;
 }
 
-/* Field 1 of the type wanted, the last one as the format says; false: there is none. */
+/* Field 1 of this type, the last one as the format requires; false if there is none. */
 static bool read_first(struct bytes b, unsigned type, uint64_t *number, struct bytes *inside)
 {
 	bool found = false;

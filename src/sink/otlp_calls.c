@@ -11,7 +11,7 @@ enum { SEVERITY_WARN = 13, SPAN_INTERNAL = 1, STATUS_ERROR = 2 };
 
 #define FIELD(number, name) ((struct fsc_field){(number), (name)})
 
-/* An attribute whose text is put together by fn. */
+/* An attribute whose text is written by fn. */
 static void put_words(struct fsc_otlp *o, const char *key, const struct fsc_call *c,
 		      void (*fn)(const struct fsc_call *c, struct fsc_buf *b))
 {
@@ -86,7 +86,7 @@ void fsc_otlp_logs(const struct fsc_snapshot *s, const struct fsc_noted_call *ca
 
 /* ---- spans ---- */
 
-/* Random where the kernel gives it, and never all zero, which receivers refuse. */
+/* Random if possible, and never all zero, which receivers reject. */
 static void new_id(const struct fsc_noted_call *c, unsigned char *ret, size_t n)
 {
 	const uint64_t own[] = {c->wall_ns | 1, c->id};

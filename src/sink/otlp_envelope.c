@@ -93,9 +93,9 @@ void fsc_otlp_bool(struct fsc_otlp *o, const char *key, bool value)
 	close_pair(o, at);
 }
 
-/* ---- who sends ---- */
+/* ---- the resource ---- */
 
-/* Host and process tell this monitor from all others, as long as it runs. */
+/* Host and process identify this monitor while it runs. */
 static void put_resource(struct fsc_otlp *o)
 {
 	size_t mark = fsc_message_open(&o->m, (struct fsc_field){1, "resource"});

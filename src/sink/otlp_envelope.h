@@ -26,7 +26,7 @@ void fsc_otlp_begin(struct fsc_otlp *o, const struct fsc_otlp_signal *signal,
 		    const struct fsc_snapshot *s, bool json, struct fsc_buf *b);
 void fsc_otlp_end(struct fsc_otlp *o);
 
-/* A field of the message that is open, of a text from outside. */
+/* A field of the open message: text from the target. */
 void fsc_otlp_name(struct fsc_otlp *o, struct fsc_field f, const char *s);
 
 /* A list of attributes, one at a time. */
@@ -34,7 +34,7 @@ void fsc_otlp_attributes(struct fsc_otlp *o, uint32_t number, const char *name);
 void fsc_otlp_attributes_end(struct fsc_otlp *o);
 /* NULL: left out. */
 void fsc_otlp_text(struct fsc_otlp *o, const char *key, const char *value);
-/* Of texts that are safe already and may have lines; "" is left out. */
+/* Text that is safe already and may have newlines; "" is left out. */
 void fsc_otlp_lines(struct fsc_otlp *o, const char *key, const struct fsc_buf *value);
 void fsc_otlp_int(struct fsc_otlp *o, const char *key, int64_t value);
 void fsc_otlp_bool(struct fsc_otlp *o, const char *key, bool value);

@@ -1,7 +1,7 @@
 /* A trace for ui.perfetto.dev and chrome://tracing, in the Trace Event Format: one JSON document
- * that is written as things happen and closed with the books. What a thread calls is on its track,
- * with its duration; what is given to a stream is on the stream's track when it was enqueued (when
- * the GPU did it, nobody here knows); memory is a counter of its process. Viewers also take a
+ * that is written as events come and closed with the books. A thread's calls are on its track, with
+ * their durations; work given to a stream is on the stream's track at the time it was enqueued
+ * (when the GPU did it is not known); memory is a counter of its process. Viewers also accept a
  * document that was not closed. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,23 +11,23 @@
 #include "sink/gpu_text.h"
 #include "sink/sink.h"
 
-/* Streams get thread numbers that no thread has: the kernel's end below 2^22. */
+/* Streams get tids that no thread has: the kernel's are below 2^22. */
 enum { FIRST_STREAM = 10000000 };
 
 enum about { A_PROCESS, A_THREAD, A_STREAM, A_DEVICE_MEMORY, A_HOST_MEMORY };
 
-/* What was said before, and what has to be remembered of it. */
+/* What was written before. */
 struct key {
 	uint32_t about, pid;
 	uint64_t id; /* thread or stream */
 };
 
 struct own {
-	struct fsc_map seen; /* struct key -> thread number of a stream, bytes of memory */
+	struct fsc_map seen; /* struct key -> tid of a stream, bytes of memory */
 	uint64_t streams;
 };
 
-static void release(struct fsc_sink *s)
+static void perfetto_release(struct fsc_sink *s)
 {
 	struct own *own = s->own;
 
@@ -35,8 +35,8 @@ static void release(struct fsc_sink *s)
 	free(own);
 }
 
-/* NULL when memory is out, which the buffer then knows. */
-static uint64_t *recall(struct fsc_sink *s, struct key key, bool *ret_new, struct fsc_buf *b)
+/* NULL when memory is out; the buffer is then marked as failed. */
+static uint64_t *find_or_add(struct fsc_sink *s, struct key key, bool *ret_new, struct fsc_buf *b)
 {
 	struct own *own;
 	uint64_t *at;
@@ -52,7 +52,7 @@ static uint64_t *recall(struct fsc_sink *s, struct key key, bool *ret_new, struc
 
 /* ---- parts of an event ---- */
 
-/* Microseconds, which have decimals here. */
+/* Microseconds, with decimals. */
 static void add_us(struct fsc_buf *b, const char *key, uint64_t ns)
 {
 	fsc_json_printf(b, key, "%llu.%03llu", (unsigned long long)(ns / 1000),
@@ -67,7 +67,7 @@ static void begin_document(struct fsc_sink *s, struct fsc_buf *b)
 	fsc_json_begin(b, "traceEvents", '[');
 }
 
-/* The comma before it is ours: what stands before was written with another buffer. */
+/* Writes the comma itself: the event before is in another buffer. */
 static void begin_event(struct fsc_sink *s, const char *phase, const char *name, uint32_t pid,
 			uint64_t tid, struct fsc_buf *b)
 {
@@ -83,7 +83,7 @@ static void begin_event(struct fsc_sink *s, const char *phase, const char *name,
 	fsc_json_string(b, "name", name);
 }
 
-/* The end of an event that ends with its arguments. */
+/* Ends the arguments and the event. */
 static void end_args(struct fsc_buf *b)
 {
 	fsc_json_end(b, '}');
@@ -105,22 +105,22 @@ static void name_thread(struct fsc_sink *s, uint32_t pid, uint32_t tid, const ch
 {
 	bool is_new = false;
 
-	if (!recall(s, (struct key){.about = A_PROCESS, .pid = pid}, &is_new, b))
+	if (!find_or_add(s, (struct key){.about = A_PROCESS, .pid = pid}, &is_new, b))
 		return;
 	if (is_new)
 		put_name(s, "process_name", pid, pid, comm ? comm : "", b);
-	if (!recall(s, (struct key){.about = A_THREAD, .pid = pid, .id = tid}, &is_new, b))
+	if (!find_or_add(s, (struct key){.about = A_THREAD, .pid = pid, .id = tid}, &is_new, b))
 		return;
 	if (is_new)
 		put_name(s, "thread_name", pid, tid, comm ? comm : "", b);
 }
 
-/* The number of a stream's track; 0 when memory is out. */
+/* The tid of a stream's track; 0 when memory is out. */
 static uint64_t track_of(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	struct key key = {.about = A_STREAM, .pid = e->pid, .id = e->stream};
 	bool is_new = false;
-	uint64_t *at = recall(s, key, &is_new, b);
+	uint64_t *at = find_or_add(s, key, &is_new, b);
 	char name[64];
 
 	if (!at || !is_new)
@@ -131,7 +131,7 @@ static uint64_t track_of(struct fsc_sink *s, const struct fsc_gpu_event *e, stru
 	return *at;
 }
 
-/* ---- what an event says of itself ---- */
+/* ---- arguments of an event ---- */
 
 static void add_dims(struct fsc_buf *b, const char *key, const uint32_t dims[3])
 {
@@ -159,7 +159,7 @@ static void add_copy(struct fsc_buf *b, const struct fsc_gpu_event *e)
 	fsc_json_string_if(b, "timing", fsc_gpu_timing_names[e->timing]);
 }
 
-/* The arguments, which end the event. */
+/* Also ends the event. */
 static void add_args(struct fsc_buf *b, const struct fsc_gpu_event *e)
 {
 	fsc_json_begin(b, "args", '{');
@@ -233,7 +233,7 @@ static void put_enqueued(struct fsc_sink *s, const struct fsc_gpu_event *e, stru
 	add_args(b, e);
 }
 
-/* How much of the process there is now. */
+/* How much the process has allocated now. */
 static void put_memory(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	bool host = e->mem == FSC_GPU_MEM_PINNED || e->mem == FSC_GPU_MEM_REGISTERED;
@@ -242,7 +242,7 @@ static void put_memory(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 
 	if (e->type == FSC_GPU_EV_FREE && !e->known)
 		return;
-	live = recall(s, key, NULL, b);
+	live = find_or_add(s, key, NULL, b);
 	if (!live)
 		return;
 	if (e->type == FSC_GPU_EV_ALLOC)
@@ -266,14 +266,14 @@ static void put_tensor(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 	end_args(b);
 }
 
-/* What is captured is made part of a graph, not given to a stream. */
+/* A captured call becomes part of a graph and is not enqueued. */
 static bool is_enqueued(const struct fsc_gpu_event *e)
 {
 	return !e->captured && (e->type == FSC_GPU_EV_LAUNCH || e->type == FSC_GPU_EV_COPY ||
 				e->type == FSC_GPU_EV_MEMSET);
 }
 
-static void gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
+static void perfetto_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b)
 {
 	name_thread(s, e->pid, e->tid, e->comm, b);
 	if (e->type != FSC_GPU_EV_TENSOR)
@@ -288,8 +288,8 @@ static void gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct 
 		put_tensor(s, e, b);
 }
 
-/* A call of `trace`: it is told when it returned, or where that is not watched, as an instant. */
-static void call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
+/* A call of `trace`: it is written when it returned, or as an instant if that is not probed. */
+static void perfetto_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b)
 {
 	uint64_t took = c->has_duration ? c->duration_ns : 0;
 	struct fsc_buf message = {0};
@@ -314,7 +314,7 @@ static void call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *b
 	end_args(b);
 }
 
-static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
+static void perfetto_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	struct fsc_buf books = {0};
 
@@ -333,8 +333,8 @@ const struct fsc_sink_ops fsc_sink_perfetto = {
     .name = "perfetto",
     .what = "a trace for ui.perfetto.dev",
     .single = true,
-    .call = call,
-    .gpu_event = gpu_event,
-    .summary = summary,
-    .release = release,
+    .call = perfetto_call,
+    .gpu_event = perfetto_gpu_event,
+    .summary = perfetto_summary,
+    .release = perfetto_release,
 };

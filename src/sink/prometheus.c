@@ -1,4 +1,4 @@
-/* What is on the page: the table of all metrics, and where each gets its values from. */
+/* The page: the table of all metrics, and where each gets its values. */
 #include "sink/prometheus.h"
 
 #include <stddef.h>
@@ -20,6 +20,7 @@ struct metric {
 	size_t offset; /* of fill's number in the struct that it reads */
 };
 
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "number_at() reads both");
 static uint64_t number_at(const void *at, size_t offset)
 {
 	uint64_t v;
@@ -28,7 +29,7 @@ static uint64_t number_at(const void *at, size_t offset)
 	return v;
 }
 
-static void put(struct page *p, const char *label, const char *value, double v)
+static void put_value(struct page *p, const char *label, const char *value, double v)
 {
 	fsc_exposition_value(&p->e, &(struct fsc_label){label, value}, label != NULL, v);
 }
@@ -49,7 +50,7 @@ static void add_label(struct series_labels *to, const char *name, const char *va
 		to->l[to->n++] = (struct fsc_label){name, value};
 }
 
-/* error: NULL for what is not of one. */
+/* error: NULL: no such label. */
 static void label_series(const struct fsc_series *e, const char *error, struct series_labels *ret)
 {
 	ret->n = 0;
@@ -111,7 +112,7 @@ static void fill_slow(struct page *p, const struct metric *m)
 static void fill_book(struct page *p, const struct metric *m)
 {
 	if (p->s->books)
-		put(p, NULL, NULL, (double)number_at(p->s->books, m->offset));
+		put_value(p, NULL, NULL, (double)number_at(p->s->books, m->offset));
 }
 
 static void fill_lost(struct page *p, const struct metric *m)
@@ -121,91 +122,85 @@ static void fill_lost(struct page *p, const struct metric *m)
 	(void)m;
 	for (size_t i = 0; b && i < sizeof(b->lost) / sizeof(b->lost[0]) && b->lost[i].name; i++)
 		if (strcmp(b->lost[i].name, FSC_UNRETURNED))
-			put(p, "reason", b->lost[i].name, (double)b->lost[i].n);
+			put_value(p, "reason", b->lost[i].name, (double)b->lost[i].n);
 }
 
-/* Calls that go on may still return: their number can fall. */
+/* A gauge: calls in progress may still return. */
 static void fill_unreturned(struct page *p, const struct metric *m)
 {
 	(void)m;
 	if (p->s->books)
-		put(p, NULL, NULL, (double)fsc_summary_unreturned(p->s->books));
+		put_value(p, NULL, NULL, (double)fsc_summary_unreturned(p->s->books));
 }
 
 static void fill_cost(struct page *p, const struct metric *m)
 {
 	(void)m;
 	if (p->s->books && p->s->books->cost_known)
-		put(p, NULL, NULL, p->s->books->ns_per_hit / 1e9);
+		put_value(p, NULL, NULL, p->s->books->ns_per_hit / 1e9);
 }
 
 static void fill_overhead(struct page *p, const struct metric *m)
 {
 	(void)m;
 	if (p->s->books && p->s->books->share_known)
-		put(p, NULL, NULL, p->s->books->percent / 100);
+		put_value(p, NULL, NULL, p->s->books->percent / 100);
 }
 
 /* ---- the monitor itself ---- */
 
 static void fill_number(struct page *p, const struct metric *m)
 {
-	put(p, NULL, NULL, (double)number_at(p->s, m->offset));
+	put_value(p, NULL, NULL, (double)number_at(p->s, m->offset));
 }
 
 static void fill_functions(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, "state", "attached", (double)p->s->functions);
-	put(p, "state", "refused", (double)p->s->refused);
-}
-
-static void fill_processes(struct page *p, const struct metric *m)
-{
-	(void)m;
-	put(p, NULL, NULL, (double)p->s->processes);
+	put_value(p, "state", "attached", (double)p->s->functions);
+	put_value(p, "state", "refused", (double)p->s->refused);
 }
 
 static void fill_folded(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, NULL, NULL, (double)p->set.folded);
+	put_value(p, NULL, NULL, (double)p->set.folded);
 }
 
 static void fill_reloads(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, "result", "ok", (double)p->s->reloads);
-	put(p, "result", "failed", (double)p->s->failed_reloads);
+	put_value(p, "result", "ok", (double)p->s->reloads);
+	put_value(p, "result", "failed", (double)p->s->failed_reloads);
 }
 
 static void fill_config_ok(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, NULL, NULL, p->s->config_ok);
+	put_value(p, NULL, NULL, p->s->config_ok);
 }
 
 static void fill_cpu(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, NULL, NULL, p->s->own_cpu_s);
+	put_value(p, NULL, NULL, p->s->own_cpu_s);
 }
 
 static void fill_start(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, NULL, NULL, (double)p->s->start_ns / 1e9);
+	put_value(p, NULL, NULL, (double)p->s->start_ns / 1e9);
 }
 
 static void fill_build(struct page *p, const struct metric *m)
 {
 	(void)m;
-	put(p, "version", FSC_VERSION, 1);
+	put_value(p, "version", FSC_VERSION, 1);
 }
 
 /* ---- receivers ---- */
 
-/* Of receivers with one name only the first is shown, with the sums of all. */
+/* Receivers of the same name are shown once, at the first, with their sums. */
 static bool is_shown(const struct fsc_snapshot *s, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
@@ -228,8 +223,8 @@ static void fill_receivers(struct page *p, const struct metric *m)
 {
 	for (size_t i = 0; i < p->s->n_receivers; i++)
 		if (is_shown(p->s, i))
-			put(p, "receiver", p->s->receivers[i].name,
-			    (double)receiver_sum(p->s, i, m->offset));
+			put_value(p, "receiver", p->s->receivers[i].name,
+				  (double)receiver_sum(p->s, i, m->offset));
 }
 
 static void fill_dropped(struct page *p, const struct metric *m)
@@ -262,7 +257,7 @@ static void fill_up(struct page *p, const struct metric *m)
 			up &= p->s->receivers[k].up ||
 			      strcmp(p->s->receivers[k].name, p->s->receivers[i].name) != 0;
 		if (is_shown(p->s, i))
-			put(p, "receiver", p->s->receivers[i].name, up);
+			put_value(p, "receiver", p->s->receivers[i].name, up);
 	}
 }
 
@@ -317,7 +312,7 @@ static const struct metric metrics[] = {
     {{"funcscope_functions", NULL, "Functions that were requested, by state.", FSC_GAUGE},
      fill_functions,
      0},
-    {{"funcscope_processes", NULL, "Processes that are watched.", FSC_GAUGE}, fill_processes, 0},
+    {{"funcscope_processes", NULL, "Processes that are watched.", FSC_GAUGE}, SNAPSHOT(processes)},
     {{"funcscope_config_reloads_total", NULL, "Attempts to reload the configuration.", FSC_COUNTER},
      fill_reloads,
      0},
@@ -356,11 +351,7 @@ static const struct metric metrics[] = {
 void fsc_prometheus_write(const struct fsc_snapshot *s, enum fsc_prometheus_format f,
 			  struct fsc_buf *b)
 {
-	static const struct fsc_exposition_ops *const ops[] = {
-	    [FSC_PROMETHEUS_TEXT] = &fsc_exposition_text,
-	    [FSC_PROMETHEUS_OPENMETRICS] = &fsc_exposition_openmetrics,
-	    [FSC_PROMETHEUS_PROTOBUF] = &fsc_exposition_protobuf};
-	struct page p = {.s = s, .e = {.ops = ops[f], .s = s, .b = b}};
+	struct page p = {.s = s, .e = {.ops = fsc_exposition_formats[f], .s = s, .b = b}};
 
 	if (!fsc_series_build(s, &p.set))
 		b->failed = true;

@@ -12,8 +12,7 @@ enum fsc_prometheus_format {
 	FSC_PROMETHEUS_PROTOBUF,
 };
 
-/* The format that an Accept header likes best, "" or NULL liking all. Where it likes none of them:
- * the text, which is better than nothing. */
+/* The format that an Accept header prefers; "" and NULL accept all. Text if it accepts none. */
 enum fsc_prometheus_format fsc_prometheus_choose(const char *accept);
 /* The Content-Type. */
 const char *fsc_prometheus_type(enum fsc_prometheus_format f);

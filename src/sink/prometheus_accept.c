@@ -1,5 +1,5 @@
 /* Which format a scraper gets: its Accept header, read as RFC 9110 says. Of the ranges that a
- * format matches, the most specific one says how much it is wanted. */
+ * format matches, the most specific one sets its weight. */
 #include "sink/prometheus.h"
 
 #include <stdlib.h>
@@ -16,15 +16,15 @@ struct word {
 struct range {
 	struct word type; /* with its subtype */
 	struct word proto, encoding, version;
-	double q; /* 0: not wanted; less: not to be understood */
+	double q; /* 0: not accepted; negative: malformed */
 };
 
-static bool is(struct word w, const char *s)
+static bool word_is(struct word w, const char *s)
 {
 	return w.n == strlen(s) && !strncasecmp(w.s, s, w.n);
 }
 
-static struct word trim(const char *s, const char *end)
+static struct word trim_word(const char *s, const char *end)
 {
 	while (s < end && strchr(" \t", *s))
 		s++;
@@ -47,7 +47,7 @@ static const char *piece_end(const char *s, const char *end, const char *stops)
 	return s;
 }
 
-static double quality(struct word w)
+static double parse_quality(struct word w)
 {
 	char text[8];
 	double q;
@@ -63,20 +63,20 @@ static double quality(struct word w)
 static void read_param(struct range *r, const char *s, const char *end)
 {
 	const char *equals = piece_end(s, end, "=");
-	struct word name = trim(s, equals), value;
+	struct word name = trim_word(s, equals), value;
 
 	if (equals == end)
 		return;
-	value = trim(equals + 1, end);
+	value = trim_word(equals + 1, end);
 	if (value.n >= 2 && value.s[0] == '"' && value.s[value.n - 1] == '"')
 		value = (struct word){value.s + 1, value.n - 2};
-	if (is(name, "q"))
-		r->q = quality(value);
-	else if (is(name, "proto"))
+	if (word_is(name, "q"))
+		r->q = parse_quality(value);
+	else if (word_is(name, "proto"))
 		r->proto = value;
-	else if (is(name, "encoding"))
+	else if (word_is(name, "encoding"))
 		r->encoding = value;
-	else if (is(name, "version"))
+	else if (word_is(name, "version"))
 		r->version = value;
 }
 
@@ -85,7 +85,7 @@ static struct range read_range(const char *s, const char *end)
 	struct range r = {.q = 1};
 	const char *at = piece_end(s, end, ";");
 
-	r.type = trim(s, at);
+	r.type = trim_word(s, at);
 	while (at < end) {
 		const char *next = piece_end(at + 1, end, ";");
 
@@ -105,37 +105,37 @@ static int closeness(const struct range *r, enum fsc_prometheus_format f)
 	static const char *const versions[] = {
 	    [FSC_PROMETHEUS_TEXT] = "0.0.4", [FSC_PROMETHEUS_OPENMETRICS] = "1.0.0"};
 
-	if (is(r->type, "*/*"))
+	if (word_is(r->type, "*/*"))
 		return ANY;
-	if (is(r->type, f == FSC_PROMETHEUS_TEXT ? "text/*" : "application/*"))
+	if (word_is(r->type, f == FSC_PROMETHEUS_TEXT ? "text/*" : "application/*"))
 		return ANY_SUBTYPE;
-	if (!is(r->type, types[f]))
+	if (!word_is(r->type, types[f]))
 		return MISS;
 	if (f == FSC_PROMETHEUS_PROTOBUF)
-		return is(r->proto, "io.prometheus.client.MetricFamily") &&
-			       is(r->encoding, "delimited")
+		return word_is(r->proto, "io.prometheus.client.MetricFamily") &&
+			       word_is(r->encoding, "delimited")
 			   ? TYPE_AND_PARAMS
 			   : MISS;
 	if (!r->version.n)
 		return TYPE;
-	return is(r->version, versions[f]) ? TYPE_AND_PARAMS : MISS;
+	return word_is(r->version, versions[f]) ? TYPE_AND_PARAMS : MISS;
 }
 
-struct wish {
+struct preference {
 	int close;
 	double q;
 };
 
-/* Whether a, a richer format, is to be preferred. Of two equally wanted it is if it was named;
- * whoever takes anything gets what people can read. */
-static bool better(struct wish a, struct wish b)
+/* Whether a, a richer format, is preferred. At equal weight it must have been named: a client that
+ * accepts anything gets text. */
+static bool is_better(struct preference a, struct preference b)
 {
 	return a.q > b.q || (a.q == b.q && a.close >= TYPE);
 }
 
 enum fsc_prometheus_format fsc_prometheus_choose(const char *accept)
 {
-	struct wish wishes[FSC_PROMETHEUS_PROTOBUF + 1] = {0};
+	struct preference preferences[FSC_PROMETHEUS_PROTOBUF + 1] = {0};
 	unsigned best = FSC_PROMETHEUS_TEXT;
 	const char *s = accept ? accept : "", *end = s + strlen(s);
 
@@ -146,13 +146,13 @@ enum fsc_prometheus_format fsc_prometheus_choose(const char *accept)
 		for (unsigned f = 0; r.q >= 0 && f <= FSC_PROMETHEUS_PROTOBUF; f++) {
 			int close = closeness(&r, f);
 
-			if (close > wishes[f].close)
-				wishes[f] = (struct wish){close, r.q};
+			if (close > preferences[f].close)
+				preferences[f] = (struct preference){close, r.q};
 		}
 		s = next < end ? next + 1 : end;
 	}
 	for (unsigned f = 1; f <= FSC_PROMETHEUS_PROTOBUF; f++)
-		if (wishes[f].q > 0 && better(wishes[f], wishes[best]))
+		if (preferences[f].q > 0 && is_better(preferences[f], preferences[best]))
 			best = f;
 	return best;
 }

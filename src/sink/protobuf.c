@@ -9,7 +9,7 @@ enum { VARINT = 0, FIXED64 = 1, DELIMITED = 2 };
 
 enum { VARINT_MAX = 10 }; /* bytes of 64 bits, seven in each */
 
-static size_t varint(uint64_t v, char *ret)
+static size_t encode_varint(uint64_t v, char *ret)
 {
 	size_t n = 0;
 
@@ -23,7 +23,7 @@ void fsc_pb_varint(struct fsc_buf *b, uint64_t v)
 {
 	char bytes[VARINT_MAX];
 
-	fsc_buf_add(b, bytes, varint(v, bytes));
+	fsc_buf_add(b, bytes, encode_varint(v, bytes));
 }
 
 uint64_t fsc_pb_zigzag(int64_t v)
@@ -31,14 +31,14 @@ uint64_t fsc_pb_zigzag(int64_t v)
 	return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
-static void tag(struct fsc_buf *b, uint32_t field, unsigned type)
+static void add_tag(struct fsc_buf *b, uint32_t field, unsigned type)
 {
 	fsc_pb_varint(b, (uint64_t)field << 3 | type);
 }
 
 void fsc_pb_uint(struct fsc_buf *b, uint32_t field, uint64_t v)
 {
-	tag(b, field, VARINT);
+	add_tag(b, field, VARINT);
 	fsc_pb_varint(b, v);
 }
 
@@ -53,7 +53,7 @@ void fsc_pb_fixed64(struct fsc_buf *b, uint32_t field, uint64_t v)
 
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (char)(v >> (8 * i));
-	tag(b, field, FIXED64);
+	add_tag(b, field, FIXED64);
 	fsc_buf_add(b, bytes, sizeof(bytes));
 }
 
@@ -67,7 +67,7 @@ void fsc_pb_double(struct fsc_buf *b, uint32_t field, double v)
 
 void fsc_pb_bytes(struct fsc_buf *b, uint32_t field, const void *p, size_t n)
 {
-	tag(b, field, DELIMITED);
+	add_tag(b, field, DELIMITED);
 	fsc_pb_varint(b, n);
 	fsc_buf_add(b, p, n);
 }
@@ -82,14 +82,14 @@ void fsc_pb_text(struct fsc_buf *b, uint32_t field, const char *s)
 
 size_t fsc_pb_begin(struct fsc_buf *b, uint32_t field)
 {
-	tag(b, field, DELIMITED);
+	add_tag(b, field, DELIMITED);
 	return b->n;
 }
 
 void fsc_pb_end(struct fsc_buf *b, size_t mark)
 {
 	char length[VARINT_MAX];
-	size_t inside = b->n - mark, n = varint(inside, length);
+	size_t inside = b->n - mark, n = encode_varint(inside, length);
 
 	fsc_buf_add(b, length, n);
 	if (fsc_buf_failed(b))

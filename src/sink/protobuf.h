@@ -1,5 +1,5 @@
-/* Writes protocol buffers, the wire format alone: whoever writes knows the numbers of the fields.
- * All of it appends to a buffer, whose failure is sticky. Nothing is left out for being 0. */
+/* Writes protocol buffers, the wire format only: callers know the numbers of the fields. Everything
+ * is appended to a buffer, whose failure is sticky. Zero values are written, too. */
 #ifndef FSC_SINK_PROTOBUF_H
 #define FSC_SINK_PROTOBUF_H
 
@@ -21,7 +21,7 @@ void fsc_pb_sint(struct fsc_buf *b, uint32_t field, int64_t v);
 void fsc_pb_fixed64(struct fsc_buf *b, uint32_t field, uint64_t v);
 void fsc_pb_double(struct fsc_buf *b, uint32_t field, double v);
 void fsc_pb_bytes(struct fsc_buf *b, uint32_t field, const void *p, size_t n);
-/* A text from outside: as fsc_fmt_term() makes it, which is UTF-8 whatever the bytes were. */
+/* Text from the target, made valid UTF-8 by fsc_fmt_term(). */
 void fsc_pb_text(struct fsc_buf *b, uint32_t field, const char *s);
 
 /* A message (or a packed field) inside: what is written between the two belongs to it. They nest;

@@ -1,12 +1,12 @@
-/* Reports of a monitor for people: what is called most, what takes longest, what failed, and the
- * slowest calls. */
+/* Reports of a monitor for people: the most called functions, the slowest on average, errors, and
+ * the slowest calls. */
 #include <stdlib.h>
 
 #include "base/fmt.h"
 #include "sink/sink.h"
 #include "sink/table.h"
 
-/* A ranking: which number of a line counts. */
+/* A ranking and the value it sorts by. */
 struct ranking {
 	const char *title;
 	double (*value)(const struct fsc_latency *l);
@@ -20,7 +20,7 @@ static double calls_of(const struct fsc_latency *l)
 static const struct ranking most_called = {"most called", calls_of};
 static const struct ranking slowest = {"slowest on average", fsc_latency_average};
 
-static int compare(const void *pa, const void *pb, void *arg)
+static int compare_rank(const void *pa, const void *pb, void *arg)
 {
 	const struct fsc_latency *const *a = pa, *const *b = pb;
 	const struct ranking *r = arg;
@@ -73,7 +73,7 @@ static void put_ranking(const struct fsc_sink *s, const struct fsc_report *r,
 	}
 	for (size_t i = 0; i < n; i++)
 		all[i] = FSC_AT(struct fsc_latency, &r->calls->rows, i);
-	qsort_r(all, n, sizeof(const struct fsc_latency *), compare, (void *)by);
+	qsort_r(all, n, sizeof(const struct fsc_latency *), compare_rank, (void *)by);
 	fsc_table_column(&t, "GROUP", false, false);
 	fsc_table_key_columns(&t, r->calls->by);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)

@@ -1,4 +1,4 @@
-/* Groups rows and their errors by what receivers will see of them. */
+/* Groups rows and their errors by the labels that receivers will see. */
 #include "sink/series.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void add_name(struct fsc_buf *b, const char *s)
 	fsc_buf_putc(b, '\0');
 }
 
-/* What tells a row from others: its names, one behind the other. */
+/* What distinguishes rows: their names, concatenated. */
 static void row_key(const struct fsc_latencies *l, const struct fsc_latency *row, struct fsc_buf *b)
 {
 	const struct fsc_func *f = &l->funcs[row->key.func];
@@ -34,7 +34,7 @@ static void row_key(const struct fsc_latencies *l, const struct fsc_latency *row
 }
 
 /* A copy that lives as long as the set. */
-static const char *keep(struct fsc_series_set *t, const struct fsc_buf *b)
+static const char *keep_text(struct fsc_series_set *t, const struct fsc_buf *b)
 {
 	char *copy = fsc_buf_failed(b) ? NULL : malloc(b->n + 1);
 	char **at = copy ? fsc_vec_push(&t->texts) : NULL;
@@ -58,7 +58,7 @@ static const char *name_behind(const char *s)
 static bool new_series(struct fsc_series_set *t, const struct fsc_latency *row,
 		       const struct fsc_buf *key)
 {
-	const char *text = keep(t, key);
+	const char *text = keep_text(t, key);
 	struct fsc_series *e = text ? fsc_vec_push(&t->series) : NULL;
 
 	if (!e)
@@ -119,7 +119,7 @@ static bool add_rows(struct fsc_series_set *t, struct fsc_buf *key)
 
 /* ---- what belongs to rows ---- */
 
-/* NULL where there is no such row. */
+/* NULL if there is no such row. */
 static struct fsc_series *series_of_row(const struct fsc_series_set *t, uint32_t row)
 {
 	if (!t->s->calls || row >= t->s->calls->rows.n)
@@ -143,7 +143,7 @@ static bool add_noted(struct fsc_series_set *t)
 	return true;
 }
 
-/* The number of the series, and of its own the name of the error. */
+/* The index of the series, and the name of the error unless the series is folded. */
 static void error_key(uint32_t series, bool folded, const struct fsc_call_errors *from,
 		      struct fsc_buf *b)
 {
@@ -177,7 +177,7 @@ static bool add_error(struct fsc_series_set *t, const struct fsc_call_errors *fr
 		return true;
 	}
 	*at = t->errors.n;
-	text = keep(t, key);
+	text = keep_text(t, key);
 	sum = text ? fsc_vec_push(&t->errors) : NULL;
 	if (!sum)
 		return false;

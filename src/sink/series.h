@@ -8,8 +8,8 @@
 #include "sink/spread.h"
 
 struct fsc_series {
-	bool folded; /* the sum of all that are too many; it has no names */
-	/* Owned by the set. NULL: the function has none, or rows are not told apart by it. */
+	bool folded; /* the sum of all rows beyond the limit; it has no names */
+	/* Owned by the set. NULL: the function has none, or it is not a label. */
 	const char *group, *function, *binary, *comm;
 	bool has_pid;
 	uint32_t pid;
@@ -20,7 +20,8 @@ struct fsc_series {
 /* Calls of a series that returned one error. */
 struct fsc_series_error {
 	uint32_t series;
-	const char *error; /* its name or number, owned by the set; NULL: of the folded ones, any */
+	const char
+	    *error; /* its name or number, owned by the set; NULL: any, of the folded series */
 	uint64_t n;
 };
 
@@ -33,19 +34,19 @@ struct fsc_series_set {
 	uint32_t *series_of;   /* by row */
 	uint32_t *next_row, *next_noted;
 	struct fsc_vec texts; /* char *: what the names point into */
-	size_t folded;	      /* rows that are */
+	size_t folded;	      /* how many rows */
 };
 
 /* Borrows s. The caller releases *ret in any case; false: memory is out. */
 bool fsc_series_build(const struct fsc_snapshot *s, struct fsc_series_set *ret);
 void fsc_series_release(struct fsc_series_set *t);
-/* How the durations of a series are spread, with calls to point at. */
+/* The distribution of a series' durations, with exemplars. */
 void fsc_series_spread(const struct fsc_series_set *t, const struct fsc_series *e,
 		       struct fsc_spread *ret);
 
-/* Whether the constant label at i can be sent along with own: its name is a label's name (letters,
- * digits, '_') other than "le", and neither an earlier one nor one of own has it. The configuration
- * refuses most of these; a snapshot that has one anyhow must not spoil the rest. */
+/* Whether the constant label at i can be sent along with own: its name is valid (letters, digits,
+ * '_'; not "le") and is not that of an earlier one or of one in own. The configuration rejects most
+ * of these; one that gets through must not spoil the message. */
 bool fsc_series_label_fits(const struct fsc_label *labels, size_t i, const struct fsc_label *own,
 			   size_t n_own);
 

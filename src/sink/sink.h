@@ -16,10 +16,10 @@
 #include "model/snapshot.h"
 #include "model/stacks.h"
 
-/* How stacks are shown where there is a choice. */
+/* How stacks are shown in text. */
 enum fsc_stack_view { FSC_VIEW_LIST, FSC_VIEW_TOP_DOWN, FSC_VIEW_BOTTOM_UP };
 
-/* In what durations are written for people. */
+/* The unit of durations in text. */
 enum fsc_unit { FSC_UNIT_AUTO, FSC_UNIT_NS, FSC_UNIT_US, FSC_UNIT_MS, FSC_UNIT_S };
 
 struct fsc_sink {
@@ -27,7 +27,7 @@ struct fsc_sink {
 	FILE *out;
 	FILE *side;	 /* for what is not data, where the format has no place for it */
 	bool timestamps; /* -T */
-	bool intervals;	 /* several profiles will come, each a stretch of time */
+	bool intervals;	 /* several profiles will come, one per interval */
 	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
 	enum fsc_unit unit;
 	bool wide;				    /* columns that do not fit 80 characters, too */
@@ -38,10 +38,10 @@ struct fsc_sink {
 	bool calls_begun; /* likewise, of calls */
 	unsigned height;  /* the sink's own: of the picture */
 	size_t unwritten; /* bytes of events that are not flushed yet */
-	void *own;	  /* the sink's own: what it has to remember; fsc_sink_release() */
+	void *own;	  /* the sink's own: its state; freed by fsc_sink_release() */
 };
 
-/* What is not in a format has no function there. */
+/* NULL: the format does not support the data. */
 struct fsc_sink_ops {
 	const char *name;
 	const char *what;   /* for help */
@@ -55,11 +55,12 @@ struct fsc_sink_ops {
 	void (*report)(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
 	void (*gpu_event)(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b);
 	void (*gpu_report)(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);
+	/* NULL: the books as lines. */
 	void (*summary)(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b);
-	void (*release)(struct fsc_sink *s); /* of own; NULL: the format remembers nothing */
+	void (*release)(struct fsc_sink *s); /* of own; NULL: no state */
 };
 
-/* The list of formats: one word each, one file each. Those that take everything come first. */
+/* The list of formats, one file each. Those that support all data come first. */
 #define FSC_TABLE_SINKS(row) row(text) row(json) row(csv)
 #define FSC_STACK_SINKS(row) FSC_TABLE_SINKS(row) row(folded) row(flamegraph)
 #define FSC_SINKS(row)	     FSC_STACK_SINKS(row) row(perfetto)
@@ -70,9 +71,9 @@ FSC_SINKS(FSC_SINK_DECLARE)
 /* All formats, NULL-ended, and their names in the same order for option tables. */
 extern const struct fsc_sink_ops *const fsc_sinks[];
 extern const char *const fsc_sink_names[];
-/* The names of those that take everything: the beginning of that list. */
+/* The names of those that support all data: the beginning of that list. */
 extern const char *const fsc_sink_table_names[];
-/* And of those that take stacks. */
+/* And of those that support stacks. */
 extern const char *const fsc_sink_stack_names[];
 
 /* What a command has to show. */
@@ -85,11 +86,12 @@ enum fsc_data {
 	FSC_DATA_REPORTS,
 	FSC_DATA_GPU, /* events, or reports of them, or both */
 };
-/* Whether the format has a place for it; a usage error that names those which have, otherwise. Also
- * where intervals are asked of a format that is one document. */
+/* 0 if the format supports the data, else a usage error that lists the formats that do. A format
+ * that is one document does not support intervals. */
 int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err *err);
 
-/* Each writes at once and flushes; a failure to write names the reason. The format must take it. */
+/* Each writes at once and flushes; a failure to write names the reason. The format must support
+ * it. */
 int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_err *err);
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err);
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err);
@@ -97,14 +99,13 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 /* The comparison's own summary included. */
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err);
 int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err);
-/* Of what a format takes of the two (FSC_DATA_GPU): the other is not written. Events are many: they
- * are written out by fsc_sink_flush(). */
+/* Does nothing if the format has no such data (FSC_DATA_GPU needs only one of the two). Events are
+ * frequent: they are buffered until fsc_sink_flush(). */
 int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_err *err);
 int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err);
-/* Frees what the sink remembers, for runs that end without a summary as for those with one. To be
- * called again does nothing. */
+/* Frees the sink's state, whether or not a summary was written. May be called twice. */
 void fsc_sink_release(struct fsc_sink *s);
 
 /* Calls in each format, calls_NAME.c. */
@@ -129,9 +130,13 @@ void fsc_text_diff_summary(const struct fsc_comparison *c, struct fsc_buf *b);
 
 /* Parts of the json format. */
 void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
-/* A function as members of an object; the first: what it is called by, alone. */
+/* A function as members of an object; the first: its names only. */
 void fsc_json_names(const char *kind, const char *binary, const char *function, struct fsc_buf *b);
 void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b);
+
+/* Parts of the csv format: a field and the comma after it; the three that name a function. */
+void fsc_csv_field(struct fsc_buf *b, const char *text);
+void fsc_csv_names(const char *kind, const char *binary, const char *function, struct fsc_buf *b);
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);

@@ -16,7 +16,7 @@ const char *const fsc_sink_names[] = {FSC_SINKS(NAME) NULL};
 const char *const fsc_sink_table_names[] = {FSC_TABLE_SINKS(NAME) NULL};
 const char *const fsc_sink_stack_names[] = {FSC_STACK_SINKS(NAME) NULL};
 
-static int put(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+static int write_out(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {
 	int rc = 0;
 
@@ -28,14 +28,14 @@ static int put(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 	return rc;
 }
 
-static int flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+static int write_and_flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {
-	int rc = put(to, b, err);
+	int rc = write_out(to, b, err);
 
 	return rc || !fflush(to) ? rc : fsc_err_sys(err, errno, "cannot write the output");
 }
 
-static bool takes(const struct fsc_sink_ops *ops, enum fsc_data data)
+static bool format_takes(const struct fsc_sink_ops *ops, enum fsc_data data)
 {
 	const bool has[] = {
 	    [FSC_DATA_COUNTS] = ops->profile,
@@ -61,10 +61,10 @@ int fsc_sink_takes(const struct fsc_sink *s, enum fsc_data data, struct fsc_err 
 	bool picture = s->ops->single && s->intervals;
 	struct fsc_buf others = {0};
 
-	if (takes(s->ops, data) && !picture)
+	if (format_takes(s->ops, data) && !picture)
 		return 0;
 	for (size_t i = 0; fsc_sinks[i]; i++)
-		if (takes(fsc_sinks[i], data) && !(picture && fsc_sinks[i]->single))
+		if (format_takes(fsc_sinks[i], data) && !(picture && fsc_sinks[i]->single))
 			fsc_buf_printf(&others, "%s%s", others.n ? ", " : "", fsc_sinks[i]->name);
 	fsc_err_usage(err, "-f %s cannot show %s", s->ops->name,
 		      picture ? "intervals, because it is a single document" : names[data]);
@@ -78,7 +78,7 @@ int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc
 	struct fsc_buf b = {0};
 
 	s->ops->profile(s, p, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err)
@@ -86,7 +86,7 @@ int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct f
 	struct fsc_buf b = {0};
 
 	s->ops->latency(s, l, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err)
@@ -94,7 +94,7 @@ int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->report(s, r, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err)
@@ -102,7 +102,7 @@ int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->stacks(s, t, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err)
@@ -110,7 +110,7 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 	struct fsc_buf b = {0};
 
 	s->ops->call(s, c, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err)
@@ -119,11 +119,11 @@ int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc
 	int rc;
 
 	s->ops->diff(s, c, &b);
-	rc = flush(s->out, &b, err);
+	rc = write_and_flush(s->out, &b, err);
 	if (rc || !s->ops->summary_aside)
 		return rc;
 	fsc_text_diff_summary(c, &b);
-	return flush(s->side, &b, err);
+	return write_and_flush(s->side, &b, err);
 }
 
 int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_err *err)
@@ -134,13 +134,12 @@ int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 	if (!s->ops->gpu_event)
 		return 0;
 	s->ops->gpu_event(s, e, &b);
-	/* In whole lines, and so few at a time that a pipe does not mix them with what others
-	 * write. */
+	/* Writes of at most PIPE_BUF are not interleaved with other writers' lines. */
 	if (s->unwritten + b.n > PIPE_BUF)
 		rc = fsc_sink_flush(s, err);
 	s->unwritten += b.n;
 	if (!rc)
-		return put(s->out, &b, err);
+		return write_out(s->out, &b, err);
 	fsc_buf_release(&b);
 	return rc;
 }
@@ -158,15 +157,18 @@ int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, stru
 	if (!s->ops->gpu_report)
 		return 0;
 	s->ops->gpu_report(s, r, &b);
-	return flush(s->out, &b, err);
+	return write_and_flush(s->out, &b, err);
 }
 
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
 
-	s->ops->summary(s, sum, &b);
-	return flush(s->ops->summary_aside ? s->side : s->out, &b, err);
+	if (s->ops->summary)
+		s->ops->summary(s, sum, &b);
+	else
+		fsc_sink_books(sum, &b);
+	return write_and_flush(s->ops->summary_aside ? s->side : s->out, &b, err);
 }
 
 void fsc_sink_release(struct fsc_sink *s)
@@ -187,7 +189,7 @@ void fsc_sink_clock(uint64_t wall_ns, struct fsc_buf *b)
 	fsc_buf_printf(b, "%s.%03u", text, (unsigned)(wall_ns / 1000000u % 1000u));
 }
 
-/* The first of some refused functions and those refused for the same reason, a few by name. */
+/* The first refused function and the others with the same reason, a few by name. */
 static void add_reason(const struct fsc_refusal *refused, size_t n_refused, const char *how,
 		       struct fsc_buf *b)
 {
@@ -223,7 +225,7 @@ static void add_refused(const struct fsc_refusal *refused, size_t n, const char 
 			add_reason(refused + i, n - i, how, b);
 }
 
-/* What was demoted to keep within the budget, and how far its figures reach. */
+/* Functions that were demoted to sampling to stay within the budget. */
 static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < sum->n_funcs; i++) {
@@ -241,7 +243,7 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 	}
 }
 
-/* Whose records found no room, where there is a ring for each probe. */
+/* Functions whose records were dropped, where each probe has its own ring. */
 static void add_records_lost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < sum->n_funcs; i++) {
@@ -263,7 +265,7 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_puts(b, "cost: ");
 	fsc_fmt_ns(b, sum->ns_per_hit);
 	fsc_buf_puts(b, " per hit, ");
-	/* What a predicate or --sample left out was hit, too. */
+	/* Calls that a predicate or --sample left out were hits, too. */
 	fsc_fmt_ns(b, sum->ns_per_hit * (double)(sum->seen + sum->filtered + sum->sampled_out));
 	fsc_buf_puts(b, " in all");
 	if (sum->share_known)
@@ -272,7 +274,7 @@ static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 }
 
-/* Probes sit in every process that uses a file; who is not watched pays for being asked. */
+/* A uprobe fires in every process that maps the file; those that are not targets pay, too. */
 static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	const struct fsc_bystanders *by = &sum->bystanders;
@@ -295,7 +297,7 @@ static void add_bystanders(const struct fsc_summary *sum, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 }
 
-/* "; what N" for what happened. */
+/* "; what N" unless it is 0. */
 static void add_event(struct fsc_buf *b, const char *what, uint64_t n)
 {
 	if (n)
@@ -338,32 +340,19 @@ static void add_scopes(const struct fsc_summary *sum, struct fsc_buf *b)
 static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	fsc_buf_printf(b, "; missed by the kernel %llu", (unsigned long long)sum->missed);
-	if (sum->unmatched)
-		fsc_buf_printf(b, "; returns without entry %llu",
-			       (unsigned long long)sum->unmatched);
-	if (sum->unfollowed)
-		fsc_buf_printf(b, "; children not followed %llu",
-			       (unsigned long long)sum->unfollowed);
+	add_event(b, "returns without entry", sum->unmatched);
+	add_event(b, "children not followed", sum->unfollowed);
 	if (sum->frames_known)
 		fsc_buf_printf(b, "; frames without a name %llu of %llu",
 			       (unsigned long long)sum->unknown_frames,
 			       (unsigned long long)sum->frames);
-	if (sum->truncated)
-		fsc_buf_printf(b, "; stacks cut off %llu", (unsigned long long)sum->truncated);
-	if (sum->returns_lost)
-		fsc_buf_printf(b, "; records of returns lost %llu",
-			       (unsigned long long)sum->returns_lost);
-	if (sum->unwatched)
-		fsc_buf_printf(b, "; threads without off-CPU time %llu",
-			       (unsigned long long)sum->unwatched);
-	if (sum->stacks_lost)
-		fsc_buf_printf(b, "; stacks lost %llu", (unsigned long long)sum->stacks_lost);
-	if (sum->late)
-		fsc_buf_printf(b, "; shown out of order %llu", (unsigned long long)sum->late);
-	if (sum->filtered)
-		fsc_buf_printf(b, "; filtered out %llu", (unsigned long long)sum->filtered);
-	if (sum->sampled_out)
-		fsc_buf_printf(b, "; sampled out %llu", (unsigned long long)sum->sampled_out);
+	add_event(b, "stacks cut off", sum->truncated);
+	add_event(b, "records of returns lost", sum->returns_lost);
+	add_event(b, "threads without off-CPU time", sum->unwatched);
+	add_event(b, "stacks lost", sum->stacks_lost);
+	add_event(b, "shown out of order", sum->late);
+	add_event(b, "filtered out", sum->filtered);
+	add_event(b, "sampled out", sum->sampled_out);
 	fsc_buf_printf(b, "\n%zu function%s: %zu attached", sum->functions,
 		       sum->functions == 1 ? "" : "s", sum->attached);
 	if (sum->places != sum->attached)

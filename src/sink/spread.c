@@ -9,7 +9,7 @@ static double clamp(double v, double low, double high)
 	return v < low ? low : v > high ? high : v;
 }
 
-/* In ns these are whole numbers, so that nothing is rounded at an edge. */
+/* Whole numbers of ns, so that bounds are exact. */
 static double bound_ns(unsigned i)
 {
 	return i < FSC_SPREAD_BOUNDS ? (double)(1000ull << (2 * i)) : INFINITY;
@@ -20,7 +20,7 @@ double fsc_spread_bound(unsigned i)
 	return bound_ns(i) / 1e9;
 }
 
-static unsigned classic(double ns)
+static unsigned classic_index(double ns)
 {
 	unsigned i = 0;
 
@@ -29,7 +29,7 @@ static unsigned classic(double ns)
 	return i;
 }
 
-/* By comparison, not by a logarithm: a power of two must not slip into the next bucket. */
+/* By comparison, not by logarithm: a power of two must not be rounded into the next bucket. */
 int fsc_spread_index(double seconds)
 {
 	static const double bounds[] = {0.5,
@@ -56,12 +56,12 @@ void fsc_spread_init(struct fsc_spread *d)
 	d->last = FSC_SPREAD_LOW - 1;
 }
 
-static void put(struct fsc_spread *d, double ns, uint64_t n)
+static void add_bucket(struct fsc_spread *d, double ns, uint64_t n)
 {
 	int i;
 
 	d->count += n;
-	d->classic[classic(ns)] += n;
+	d->classic[classic_index(ns)] += n;
 	if (ns <= 0) {
 		d->zero += n;
 		return;
@@ -72,14 +72,14 @@ static void put(struct fsc_spread *d, double ns, uint64_t n)
 	d->last = i > d->last ? i : d->last;
 }
 
-static void extend(struct fsc_spread *d, double min, double max)
+static void extend_range(struct fsc_spread *d, double min, double max)
 {
 	d->min = !d->count || min < d->min ? min : d->min;
 	d->max = !d->count || max > d->max ? max : d->max;
 }
 
-/* The count is that of the buckets, not the slot's own: the two are read while calls go on, and a
- * histogram must agree with itself. */
+/* The count is that of the buckets, not the slot's own: both are read while calls go on, and the
+ * histogram must be consistent. */
 void fsc_spread_add(struct fsc_spread *d, const struct fsc_latency *l)
 {
 	double unit = l->ticks.ns ? l->ticks.ns : 1;
@@ -89,9 +89,9 @@ void fsc_spread_add(struct fsc_spread *d, const struct fsc_latency *l)
 	uint32_t at = 0;
 
 	if (fsc_latency_bucket(l, &at, &bin))
-		extend(d, min / 1e9, max / 1e9);
+		extend_range(d, min / 1e9, max / 1e9);
 	for (at = 0; fsc_latency_bucket(l, &at, &bin);)
-		put(d, clamp((bin.low + bin.high - unit) / 2, min, max), bin.n);
+		add_bucket(d, clamp((bin.low + bin.high - unit) / 2, min, max), bin.n);
 	d->sum += fsc_latency_total(l) / 1e9;
 }
 
@@ -101,7 +101,7 @@ void fsc_spread_note(struct fsc_spread *d, const struct fsc_noted_call *c)
 
 	if (!c->call || !c->call->has_duration)
 		return;
-	at = &d->noted[classic((double)c->call->duration_ns)];
+	at = &d->noted[classic_index((double)c->call->duration_ns)];
 	if (!*at || c->wall_ns >= (*at)->wall_ns)
 		*at = c;
 }

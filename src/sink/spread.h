@@ -1,13 +1,13 @@
-/* How durations are spread, in the two kinds of buckets that monitoring knows: few with fixed
- * bounds (Prometheus' classic ones), and many that grow by a constant factor (its native ones,
- * OTLP's exponential ones). Pure arithmetic; seconds, as receivers want them. */
+/* Histograms of durations in the two kinds of buckets that monitoring uses: few with fixed bounds
+ * (Prometheus' classic ones), and many that grow by a constant factor (its native ones, OTLP's
+ * exponential ones). Pure arithmetic, in seconds. */
 #ifndef FSC_SINK_SPREAD_H
 #define FSC_SINK_SPREAD_H
 
 #include "model/snapshot.h"
 
 enum {
-	FSC_SPREAD_BOUNDS = 13, /* 1 us, 4 us, ... 16.8 s; what is longer is behind the last */
+	FSC_SPREAD_BOUNDS = 13, /* 1 us, 4 us, ... 16.8 s; longer ones are in the last bucket */
 	FSC_SPREAD_SCHEMA = 3,	/* 8 buckets per power of two: each is 9 % wider than the last */
 	FSC_SPREAD_LOW = -320,	/* the first native bucket: about 1 ps */
 	FSC_SPREAD_HIGH = 280,	/* and the last: more than 2^64 ns */
@@ -15,7 +15,7 @@ enum {
 };
 
 struct fsc_spread {
-	uint64_t count;				 /* of all in the buckets, and of nothing else */
+	uint64_t count;				 /* the sum of the buckets */
 	double sum, min, max;			 /* of no calls: 0 */
 	uint64_t classic[FSC_SPREAD_BOUNDS + 1]; /* each by itself, not cumulative */
 	uint64_t zero;				 /* calls of no measurable duration */
@@ -29,9 +29,9 @@ struct fsc_spread {
 
 /* Of no calls. */
 void fsc_spread_init(struct fsc_spread *d);
-/* Adds the calls of a row. A bucket of the row goes as a whole where its middle lies. */
+/* Adds the calls of a row. Each bucket is added whole, at its middle. */
 void fsc_spread_add(struct fsc_spread *d, const struct fsc_latency *l);
-/* Offers a call to point at; one without a duration is not taken. */
+/* Offers an exemplar; a call without a duration is ignored. */
 void fsc_spread_note(struct fsc_spread *d, const struct fsc_noted_call *c);
 
 /* The upper bound of a classic bucket in seconds; of the last, infinity. */

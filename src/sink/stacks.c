@@ -1,4 +1,4 @@
-/* What frames are called, in every format. */
+/* The names of frames, in every format. */
 #include "sink/stacks.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, stru
 		fsc_buf_printf(b, " (0x%llx)", (unsigned long long)f->offset);
 	if (!t->offsets || f->unknown)
 		return;
-	if (!f->inlined) /* an inlined function has no place where it begins */
+	if (!f->inlined) /* an inlined function has no start address */
 		fsc_buf_printf(b, "+0x%llx", (unsigned long long)f->offset);
 	if (f->file && f->line)
 		fsc_buf_printf(b, " (%s:%u)", base_name(f->file), f->line);

@@ -3,7 +3,7 @@
 
 #include "base/fmt.h"
 
-static void header(const struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b)
+static void add_header(const struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_buf *b)
 {
 	fsc_buf_puts(b, s->timestamps || s->intervals ? "wall_ns," : "");
 	fsc_buf_puts(b, "kind,binary,function,");
@@ -29,7 +29,7 @@ void fsc_csv_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fs
 	struct fsc_buf raw = {0};
 
 	if (!sink->begun)
-		header(sink, t, b);
+		add_header(sink, t, b);
 	sink->begun = true;
 	for (size_t i = 0; i < t->stacks.n; i++) {
 		const struct fsc_stack *s = FSC_AT(struct fsc_stack, &t->stacks, i);
@@ -37,15 +37,11 @@ void fsc_csv_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fs
 
 		if (sink->timestamps || sink->intervals)
 			fsc_buf_printf(b, "%llu,", (unsigned long long)t->time_ns);
-		fsc_buf_printf(b, "%s,", f->kind);
-		fsc_fmt_csv(b, f->binary);
-		fsc_buf_putc(b, ',');
-		fsc_fmt_csv(b, f->name);
-		fsc_buf_putc(b, ',');
+		fsc_csv_names(f->kind, f->binary, f->name, b);
 		if (t->per_process)
 			fsc_buf_printf(b, "%u,", s->pid);
-		fsc_fmt_csv(b, s->comm);
-		fsc_buf_printf(b, ",%llu,", (unsigned long long)s->calls);
+		fsc_csv_field(b, s->comm);
+		fsc_buf_printf(b, "%llu,", (unsigned long long)s->calls);
 		if (t->by_time)
 			fsc_buf_printf(b, "%llu,", (unsigned long long)s->time_ns);
 		add_frames(t, s, &raw, b);

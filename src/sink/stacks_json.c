@@ -27,7 +27,7 @@ void fsc_json_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct f
 		const struct fsc_func *f = &t->funcs[s->func];
 
 		fsc_json_line(b, "stack");
-		/* time_ns is what the stack weighs. */
+		/* time_ns is the weight of the stack. */
 		if (sink->timestamps || sink->intervals)
 			fsc_json_uint(b, "wall_ns", t->time_ns);
 		fsc_json_names(f->kind, f->binary, f->name, b);

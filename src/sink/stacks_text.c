@@ -70,8 +70,8 @@ static bool is_alone(const struct fsc_tree *tree, const struct fsc_tree_node *n)
 	return n->next == FSC_NO_NODE && node_at(tree, node_at(tree, n->parent)->child) == n;
 }
 
-/* The lines that lead to a node: one for each ancestor that has more siblings to come. A chain of
- * only children is not indented: stacks are deep and terminals narrow. */
+/* The tree lines before a node: one for each ancestor with more siblings to come. A chain of single
+ * children is not indented: stacks are deep and terminals narrow. */
 static void add_lead(const struct fsc_tree *tree, const struct fsc_tree_node *n,
 		     struct fsc_buf *raw, struct fsc_buf *b)
 {

@@ -23,7 +23,16 @@ struct fsc_buf *fsc_table_cell(struct fsc_table *t)
 	return &t->cells;
 }
 
-static void measure(struct fsc_table *t)
+size_t fsc_table_prefix(const char *text, size_t n)
+{
+	size_t bytes = 0, columns = 0;
+
+	while (text[bytes] && (columns < n || (text[bytes] & 0xc0) == 0x80))
+		columns += (text[++bytes] & 0xc0) != 0x80;
+	return bytes;
+}
+
+static void measure_columns(struct fsc_table *t)
 {
 	const char *cell = fsc_buf_str(&t->cells);
 
@@ -35,7 +44,7 @@ static void measure(struct fsc_table *t)
 	}
 }
 
-static void fit(struct fsc_table *t, unsigned width)
+static void fit_columns(struct fsc_table *t, unsigned width)
 {
 	size_t total = 0;
 
@@ -49,18 +58,15 @@ static void fit(struct fsc_table *t, unsigned width)
 	}
 }
 
-static void put(const struct fsc_table *t, size_t i, const char *text, struct fsc_buf *b)
+static void put_cell(const struct fsc_table *t, size_t i, const char *text, struct fsc_buf *b)
 {
 	size_t width = t->column[i].width, w = fsc_fmt_width(text), pad = w < width ? width - w : 0;
 	bool last = i == t->n - 1;
-	size_t cut = 0, seen = 0;
 
 	if (t->column[i].number)
 		fsc_buf_pad(b, ' ', pad);
 	if (w > width) {
-		while (text[cut] && (seen + 1 < width || (text[cut] & 0xc0) == 0x80))
-			seen += (text[++cut] & 0xc0) != 0x80;
-		fsc_buf_add(b, text, cut);
+		fsc_buf_add(b, text, fsc_table_prefix(text, width - 1));
 		fsc_buf_putc(b, '~');
 	} else {
 		fsc_buf_puts(b, text);
@@ -76,12 +82,12 @@ void fsc_table_print(struct fsc_table *t, unsigned width, struct fsc_buf *out)
 
 	out->failed |= fsc_buf_failed(&t->cells);
 	if (!out->failed) {
-		measure(t);
-		fit(t, width);
+		measure_columns(t);
+		fit_columns(t, width);
 		for (size_t i = 0; i < t->n; i++)
-			put(t, i, t->column[i].title, out);
+			put_cell(t, i, t->column[i].title, out);
 		for (size_t i = 0; t->n && i < t->n_cells; i++, cell += strlen(cell) + 1)
-			put(t, i % t->n, cell, out);
+			put_cell(t, i % t->n, cell, out);
 	}
 	fsc_buf_release(&t->cells);
 	*t = (struct fsc_table){0};
@@ -113,9 +119,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Whether the functions come from more than one file, so that a name alone does not tell them
- * apart. */
-static bool mixed(const struct fsc_func *funcs, size_t n)
+/* Whether the functions come from more than one file, so that names may be ambiguous. */
+static bool several_binaries(const struct fsc_func *funcs, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
 		if (strcmp(funcs[i].binary, funcs[0].binary))
@@ -142,7 +147,7 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 	if (by & FSC_BY_CPU)
 		fsc_buf_printf(fsc_table_cell(t), "%u", c->cpu);
 	b = fsc_table_cell(t);
-	if (mixed(funcs, n_funcs) && strcmp(f->binary, "kernel")) {
+	if (several_binaries(funcs, n_funcs) && strcmp(f->binary, "kernel")) {
 		fsc_fmt_term(b, base_name(f->binary));
 		fsc_buf_putc(b, ':');
 	}

@@ -1,4 +1,4 @@
-/* A table for people: columns as wide as what is in them, the widest cut where the terminal ends.
+/* A table for people: columns as wide as their content, the widest cut at the terminal's edge.
  * Fill it cell by cell, row by row, then print it. */
 #ifndef FSC_SINK_TABLE_H
 #define FSC_SINK_TABLE_H
@@ -26,7 +26,10 @@ struct fsc_buf *fsc_table_cell(struct fsc_table *t);
 /* Writes the table and empties it. width: columns of the terminal, 0 for no limit. */
 void fsc_table_print(struct fsc_table *t, unsigned width, struct fsc_buf *out);
 
-/* The columns and cells that say which function and which keys a line is about. */
+/* The length in bytes of the text's first n columns. */
+size_t fsc_table_prefix(const char *text, size_t n);
+
+/* The columns and cells of a line's function and keys. */
 void fsc_table_key_columns(struct fsc_table *t, uint32_t by);
 void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_funcs, uint32_t by,
 		    const struct fsc_count *c);

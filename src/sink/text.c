@@ -1,4 +1,4 @@
-/* For people: tables whose columns fit what is in them, and the books under them. */
+/* For people: tables, and the books below them. */
 #include "sink/sink.h"
 
 #include "sink/stacks.h"
@@ -15,7 +15,7 @@ void fsc_text_begin(struct fsc_sink *s, uint64_t time_ns, struct fsc_buf *b)
 	fsc_buf_putc(b, '\n');
 }
 
-static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
+static void text_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
 {
 	struct fsc_table t = {0};
 
@@ -31,7 +31,7 @@ static void profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_
 	fsc_table_print(&t, s->width, b);
 }
 
-static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
+static void text_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	(void)s;
 	fsc_buf_putc(b, '\n');
@@ -41,12 +41,12 @@ static void summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fs
 const struct fsc_sink_ops fsc_sink_text = {
     .name = "text",
     .what = "a table for people",
-    .profile = profile,
+    .profile = text_profile,
     .latency = fsc_text_latency,
     .stacks = fsc_text_stacks,
     .call = fsc_text_call,
     .diff = fsc_text_diff,
     .report = fsc_text_report,
     .gpu_report = fsc_text_gpu_report,
-    .summary = summary,
+    .summary = text_summary,
 };
