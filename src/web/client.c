@@ -1,5 +1,5 @@
 /* A POST over TCP: look up, connect, write and read at the same time (a receiver may answer before
- * it has read all), one deadline for everything. */
+ * it has read everything), with one deadline for all of it. */
 #include "web/client.h"
 
 #include <errno.h>
@@ -14,16 +14,10 @@
 #include "web/tls.h"
 #include "web/wait.h"
 
-static void freeaddrinfop(struct addrinfo **ai)
-{
-	if (*ai)
-		freeaddrinfo(*ai);
-}
-
 /* ---- connecting ---- */
 
 /* A descriptor, or a negative errno. */
-static int dial(const struct addrinfo *ai, const struct fsc_patience *p)
+static int dial_address(const struct addrinfo *ai, const struct fsc_deadline *p)
 {
 	FSC_AUTO(fsc_closep)
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -44,8 +38,8 @@ static int dial(const struct addrinfo *ai, const struct fsc_patience *p)
 	return code ? -code : fsc_take_fd(&fd);
 }
 
-/* Tries one address after the other; each has its share of the time that is left. */
-static int connect_any(const struct addrinfo *list, const struct fsc_patience *p)
+/* Tries the addresses in order; each gets its share of the remaining time. */
+static int connect_any(const struct addrinfo *list, const struct fsc_deadline *p)
 {
 	uint64_t n = 0;
 	int fd = -EHOSTUNREACH;
@@ -55,18 +49,18 @@ static int connect_any(const struct addrinfo *list, const struct fsc_patience *p
 	for (const struct addrinfo *ai = list; ai; ai = ai->ai_next, n--) {
 		uint64_t now = fsc_clock_mono();
 		uint64_t left = now < p->until ? p->until - now : 0;
-		struct fsc_patience share = {.until = now + left / n, .stop_fd = p->stop_fd};
+		struct fsc_deadline share = {.until = now + left / n, .stop_fd = p->stop_fd};
 
-		fd = dial(ai, &share);
+		fd = dial_address(ai, &share);
 		if (fd >= 0 || fd == -ECANCELED)
 			return fd;
 	}
 	return fd;
 }
 
-static int connect_to(const struct fsc_url *u, const struct fsc_patience *p, struct fsc_err *err)
+static int connect_to(const struct fsc_url *u, const struct fsc_deadline *p, struct fsc_err *err)
 {
-	FSC_AUTO(freeaddrinfop) struct addrinfo *list = NULL;
+	FSC_AUTO(fsc_freeaddrinfop) struct addrinfo *list = NULL;
 	int rc = fsc_resolve(u->host, u->port, p, &list, err);
 
 	if (rc)
@@ -90,14 +84,13 @@ static void write_head(const struct fsc_post *p, struct fsc_buf *b)
 	fsc_buf_puts(b, "Connection: close\r\n\r\n");
 }
 
-/* What is still to be written: the head, then the body. */
+/* What remains to be written: the head, then the body. */
 struct output {
 	const char *bytes[2];
 	size_t n[2];
 };
 
-/* Writes as much as there is room for. A receiver that reads no more may still have an answer: that
- * is for reading to find out. */
+/* Writes as much as fits. A write error is ignored: the receiver may have answered already. */
 static void write_some(int fd, struct output *o)
 {
 	for (int i = 0; i < 2; i++) {
@@ -116,7 +109,7 @@ static void write_some(int fd, struct output *o)
 	}
 }
 
-/* 1: the answer is complete, 0: it is not, negative: it never will be. */
+/* 1: the answer is complete, 0: not yet, negative: it failed. */
 static int read_some(int fd, struct fsc_response *a, struct fsc_err *err)
 {
 	char piece[16384];
@@ -131,8 +124,8 @@ static int read_some(int fd, struct fsc_response *a, struct fsc_err *err)
 	return fsc_response_end(a, err) ? -EBADMSG : 1;
 }
 
-static int talk(int fd, struct output *o, const struct fsc_patience *p, struct fsc_response *a,
-		struct fsc_err *err)
+static int exchange_messages(int fd, struct output *o, const struct fsc_deadline *p,
+			     struct fsc_response *a, struct fsc_err *err)
 {
 	int rc = 0;
 
@@ -153,7 +146,7 @@ static int talk(int fd, struct output *o, const struct fsc_patience *p, struct f
 	return rc < 0 ? rc : 0;
 }
 
-static int post_plainly(const struct fsc_post *p, const struct fsc_patience *patience,
+static int post_plainly(const struct fsc_post *p, const struct fsc_deadline *deadline,
 			struct fsc_response *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf head = {0};
@@ -162,21 +155,22 @@ static int post_plainly(const struct fsc_post *p, const struct fsc_patience *pat
 	write_head(p, &head);
 	if (fsc_buf_failed(&head))
 		return fsc_err_nomem(err);
-	fd = connect_to(p->url, patience, err);
+	fd = connect_to(p->url, deadline, err);
 	if (fd < 0)
 		return fd;
-	return talk(fd, &(struct output){{head.s, p->body}, {head.n, p->n}}, patience, ret, err);
+	return exchange_messages(fd, &(struct output){{head.s, p->body}, {head.n, p->n}}, deadline,
+				 ret, err);
 }
 
 int fsc_post(const struct fsc_post *p, struct fsc_response *ret, struct fsc_err *err)
 {
-	struct fsc_patience patience = {.until = fsc_clock_mono() + (uint64_t)(p->timeout_s * 1e9),
+	struct fsc_deadline deadline = {.until = fsc_clock_mono() + (uint64_t)(p->timeout_s * 1e9),
 					.stop_fd = p->stop_fd};
 
 	fsc_response_init(ret);
 	if (p->url->tls)
-		return fsc_tls_post(p, &patience, ret, err);
-	return post_plainly(p, &patience, ret, err);
+		return fsc_tls_post(p, &deadline, ret, err);
+	return post_plainly(p, &deadline, ret, err);
 }
 
 int fsc_post_possible(const struct fsc_url *url, struct fsc_err *err)

@@ -1,5 +1,5 @@
-/* zlib's deflate in the wrapping that HTTP calls gzip; fast rather than small, since what is packed
- * here is text full of repetitions. */
+/* zlib's deflate in the format that HTTP calls gzip; the fastest level, since the input is very
+ * repetitive text. */
 #include "web/gzip.h"
 
 #include <limits.h>

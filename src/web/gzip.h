@@ -1,4 +1,4 @@
-/* Bytes packed as gzip, for bodies of HTTP. */
+/* gzip for HTTP bodies. */
 #ifndef FSC_WEB_GZIP_H
 #define FSC_WEB_GZIP_H
 
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Appends the n bytes, packed. False when memory is out; out then holds nothing of use. */
+/* Appends the n bytes, compressed. False when memory is out; out is then incomplete. */
 bool fsc_gzip(const void *bytes, size_t n, struct fsc_buf *out);
 
 #endif

@@ -1,5 +1,4 @@
-/* Takes an address apart, looks the host up, binds and listens; says what was wrong with which part
- * of it. */
+/* Parses an address, looks the host up, binds and listens; errors say which part was wrong. */
 #include "web/listen.h"
 
 #include <arpa/inet.h>
@@ -12,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "base/cleanup.h"
+#include "web/resolve.h"
 
 enum { BACKLOG = 64, GREATEST_PORT = 65535 };
 
@@ -31,9 +31,9 @@ static int parse_port(const char *address, const char *port, unsigned *ret, stru
 	return *ret > GREATEST_PORT ? bad_port(address, port, err) : 0;
 }
 
-/* Where the host ends and the port begins; *n_host is 0 where there is no host. */
-static int split(const char *address, const char **host, size_t *n_host, const char **port,
-		 struct fsc_err *err)
+/* *n_host is 0 if there is no host. */
+static int split_address(const char *address, const char **host, size_t *n_host, const char **port,
+			 struct fsc_err *err)
 {
 	const char *colon = strrchr(address, ':');
 
@@ -62,11 +62,11 @@ static int split(const char *address, const char **host, size_t *n_host, const c
 	return fsc_err_hint(err, "write [::1]:9464");
 }
 
-static int parse(const char *address, struct fsc_listen *l, struct fsc_err *err)
+static int parse_address(const char *address, struct fsc_listen *l, struct fsc_err *err)
 {
 	const char *host, *port;
 	size_t n;
-	int rc = split(address, &host, &n, &port, err);
+	int rc = split_address(address, &host, &n, &port, err);
 
 	if (rc)
 		return rc;
@@ -89,7 +89,7 @@ static bool is_loopback(const struct sockaddr *a)
 	return a->sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 }
 
-/* The port it got, which is not the one asked for if that was 0. */
+/* The actual port, if 0 was requested. */
 static unsigned bound_port(int fd)
 {
 	union {
@@ -140,21 +140,15 @@ static int cannot_bind(const char *address, int code, struct fsc_err *err)
 	return -code;
 }
 
-static void freeaddrinfop(struct addrinfo **ai)
-{
-	if (*ai)
-		freeaddrinfo(*ai);
-}
-
 int fsc_listen_open(const char *address, struct fsc_listen *ret, struct fsc_err *err)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
-	FSC_AUTO(freeaddrinfop) struct addrinfo *list = NULL;
+	FSC_AUTO(fsc_freeaddrinfop) struct addrinfo *list = NULL;
 	char port[8];
 	int rc, code = 0;
 
 	*ret = (struct fsc_listen){.fd = -1};
-	rc = parse(address, ret, err);
+	rc = parse_address(address, ret, err);
 	if (rc)
 		return rc;
 	snprintf(port, sizeof(port), "%u", ret->port);

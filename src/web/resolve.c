@@ -1,5 +1,5 @@
-/* getaddrinfo() in a thread that nobody waits for longer than he wants to: the lookup belongs to
- * both, and whoever is last frees it. Addresses in digits are made on the spot. */
+/* getaddrinfo() in a thread, so that the caller can give up: the lookup belongs to both, and the
+ * last one frees it. Numeric addresses need no thread. */
 #include "web/resolve.h"
 
 #include <errno.h>
@@ -20,9 +20,9 @@ struct lookup {
 	struct addrinfo *list;
 };
 
-static const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+static const struct addrinfo stream_hints = {.ai_socktype = SOCK_STREAM};
 
-static void leave(struct lookup *l)
+static void lookup_unref(struct lookup *l)
 {
 	if (atomic_fetch_sub(&l->owners, 1) > 1)
 		return;
@@ -35,14 +35,14 @@ static void leave(struct lookup *l)
 	free(l);
 }
 
-static void *work(void *arg)
+static void *lookup_thread(void *arg)
 {
 	struct lookup *l = arg;
 
-	l->rc = getaddrinfo(l->host, l->port, &wanted, &l->list);
+	l->rc = getaddrinfo(l->host, l->port, &stream_hints, &l->list);
 	l->sys = errno;
 	eventfd_write(l->done_fd, 1);
-	leave(l);
+	lookup_unref(l);
 	return NULL;
 }
 
@@ -58,12 +58,12 @@ static struct lookup *lookup_new(const char *host, const char *port)
 	l->port = strdup(port);
 	if (l->done_fd >= 0 && l->host && l->port)
 		return l;
-	leave(l);
+	lookup_unref(l);
 	return NULL;
 }
 
-/* Signals are the business of other threads. */
-static int begin(struct lookup *l)
+/* Signals are handled by other threads. */
+static int start_lookup(struct lookup *l)
 {
 	pthread_attr_t attr;
 	sigset_t all, before;
@@ -75,7 +75,7 @@ static int begin(struct lookup *l)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	atomic_fetch_add(&l->owners, 1);
-	rc = pthread_create(&t, &attr, work, l);
+	rc = pthread_create(&t, &attr, lookup_thread, l);
 	if (rc)
 		atomic_fetch_sub(&l->owners, 1);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -83,7 +83,7 @@ static int begin(struct lookup *l)
 	return rc;
 }
 
-static int failed(const char *host, int rc, int sys, struct fsc_err *err)
+static int lookup_error(const char *host, int rc, int sys, struct fsc_err *err)
 {
 	if (rc == EAI_MEMORY)
 		return fsc_err_nomem(err);
@@ -91,10 +91,10 @@ static int failed(const char *host, int rc, int sys, struct fsc_err *err)
 			   rc == EAI_SYSTEM ? fsc_err_text(sys) : gai_strerror(rc));
 }
 
-static int await(struct lookup *l, const struct fsc_patience *p, struct addrinfo **ret,
-		 struct fsc_err *err)
+static int await_lookup(struct lookup *l, const struct fsc_deadline *p, struct addrinfo **ret,
+			struct fsc_err *err)
 {
-	int rc = begin(l);
+	int rc = start_lookup(l);
 	eventfd_t done;
 
 	if (rc)
@@ -104,13 +104,13 @@ static int await(struct lookup *l, const struct fsc_patience *p, struct addrinfo
 		return fsc_err_sys(err, -rc, "cannot look up host '%s'", l->host);
 	eventfd_read(l->done_fd, &done);
 	if (l->rc)
-		return failed(l->host, l->rc, l->sys, err);
+		return lookup_error(l->host, l->rc, l->sys, err);
 	*ret = l->list;
 	l->list = NULL;
 	return 0;
 }
 
-int fsc_resolve(const char *host, const char *port, const struct fsc_patience *p,
+int fsc_resolve(const char *host, const char *port, const struct fsc_deadline *p,
 		struct addrinfo **ret, struct fsc_err *err)
 {
 	struct addrinfo digits = {.ai_socktype = SOCK_STREAM,
@@ -124,7 +124,7 @@ int fsc_resolve(const char *host, const char *port, const struct fsc_patience *p
 	l = lookup_new(host, port);
 	if (!l)
 		return fsc_err_nomem(err);
-	rc = await(l, p, ret, err);
-	leave(l);
+	rc = await_lookup(l, p, ret, err);
+	lookup_unref(l);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* A state for each part of an answer: lines are collected whole, bodies are copied up to a limit.
- * Whatever has a length is bounded before it is believed. */
+ * Every length is checked against a limit before it is used. */
 #include "web/response.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@ void fsc_response_release(struct fsc_response *a)
 	fsc_buf_release(&a->body);
 }
 
-static int garbage(struct fsc_err *err, const char *what)
+static int bad_response(struct fsc_err *err, const char *what)
 {
 	return fsc_err_set(err, EBADMSG, "the answer is not HTTP: %s", what);
 }
 
-/* Unsigned number in the base, all of s; false for anything else. */
-static bool number(const char *s, int base, uint64_t *ret)
+/* False unless all of s is an unsigned number in the base. */
+static bool parse_number(const char *s, int base, uint64_t *ret)
 {
 	const char *digits = base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
 	size_t n = strspn(s, digits);
@@ -46,7 +46,7 @@ double fsc_response_retry_after(const char *value, int64_t now)
 	const char *at;
 	uint64_t s;
 
-	if (number(value, 10, &s))
+	if (parse_number(value, 10, &s))
 		return (double)s;
 	if (sscanf(value, "%*3s, %2d %3s %4d %2d:%2d:%2d %3s", &tm.tm_mday, month, &tm.tm_year,
 		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec, zone) != 7 ||
@@ -68,10 +68,10 @@ static int read_status(struct fsc_response *a, struct fsc_err *err)
 	char digits[4];
 
 	if (strncmp(s, "HTTP/1.", 7) || strlen(s) < 12 || s[8] != ' ' || (s[12] && s[12] != ' '))
-		return garbage(err, "it has no status line");
+		return bad_response(err, "it has no status line");
 	snprintf(digits, sizeof(digits), "%s", s + 9);
-	if (!number(digits, 10, &status) || status < 100 || status > 599)
-		return garbage(err, "its status is not a number from 100 to 599");
+	if (!parse_number(digits, 10, &status) || status < 100 || status > 599)
+		return bad_response(err, "its status is not a number from 100 to 599");
 	a->status = (unsigned)status;
 	a->state = HEADERS;
 	return 0;
@@ -81,8 +81,8 @@ static int read_length(struct fsc_response *a, const char *value, struct fsc_err
 {
 	uint64_t n;
 
-	if (!number(value, 10, &n) || (a->has_length && n != a->left))
-		return garbage(err, "its Content-Length is not a length");
+	if (!parse_number(value, 10, &n) || (a->has_length && n != a->left))
+		return bad_response(err, "its Content-Length is not a length");
 	a->has_length = true;
 	a->left = n;
 	return 0;
@@ -91,7 +91,7 @@ static int read_length(struct fsc_response *a, const char *value, struct fsc_err
 static int read_coding(struct fsc_response *a, const char *value, struct fsc_err *err)
 {
 	if (strcasecmp(value, "chunked"))
-		return garbage(err, "its Transfer-Encoding is not chunked");
+		return bad_response(err, "its Transfer-Encoding is not chunked");
 	a->chunked = true;
 	return 0;
 }
@@ -116,7 +116,7 @@ static int read_header(struct fsc_response *a, struct fsc_err *err)
 	char *value = strchr(a->line, ':');
 
 	if (!value)
-		return garbage(err, "one of its headers has no colon");
+		return bad_response(err, "one of its headers has no colon");
 	*value++ = '\0';
 	value += strspn(value, " \t");
 	for (size_t n = strlen(value); n && strchr(" \t", value[n - 1]); n--)
@@ -127,10 +127,9 @@ static int read_header(struct fsc_response *a, struct fsc_err *err)
 	return 0;
 }
 
-/* The headers are over: what comes now? */
 static void begin_body(struct fsc_response *a)
 {
-	if (a->status < 200) { /* an interim answer; the real one comes behind it */
+	if (a->status < 200) { /* an interim answer; the final one follows */
 		a->state = STATUS;
 		a->chunked = a->has_length = false;
 		return;
@@ -148,8 +147,8 @@ static void begin_body(struct fsc_response *a)
 static int begin_chunk(struct fsc_response *a, struct fsc_err *err)
 {
 	a->line[strcspn(a->line, " \t;")] = '\0'; /* extensions */
-	if (!number(a->line, 16, &a->left))
-		return garbage(err, "a chunk of it has no size");
+	if (!parse_number(a->line, 16, &a->left))
+		return bad_response(err, "a chunk of it has no size");
 	a->state = a->left ? CHUNK : TRAILERS;
 	return 0;
 }
@@ -168,7 +167,7 @@ static int take_line(struct fsc_response *a, struct fsc_err *err)
 		return begin_chunk(a, err);
 	case CHUNK_END:
 		a->state = CHUNK_SIZE;
-		return a->line[0] ? garbage(err, "a chunk of it is longer than its size") : 0;
+		return a->line[0] ? bad_response(err, "a chunk of it is longer than its size") : 0;
 	default: /* TRAILERS */
 		if (!a->line[0])
 			a->state = DONE;
@@ -176,14 +175,14 @@ static int take_line(struct fsc_response *a, struct fsc_err *err)
 	}
 }
 
-/* Collects a line; how many bytes it took, or negative. */
+/* Collects a line; returns the bytes consumed, or negative. */
 static ssize_t feed_line(struct fsc_response *a, const char *bytes, size_t n, struct fsc_err *err)
 {
 	const char *end = memchr(bytes, '\n', n);
 	size_t some = end ? (size_t)(end - bytes) + 1 : n;
 	int rc;
 
-	/* Sizes of chunks come without end as the body does, and are bounded with it. */
+	/* Chunk sizes are bounded by the limit of the body, not of the headers. */
 	if (a->state != CHUNK_SIZE && a->state != CHUNK_END)
 		a->n_headers += some;
 	if (a->n_line + some > sizeof(a->line) || a->n_headers > FSC_RESPONSE_HEADERS)
@@ -197,13 +196,13 @@ static ssize_t feed_line(struct fsc_response *a, const char *bytes, size_t n, st
 		a->n_line--;
 	a->line[a->n_line] = '\0';
 	if (strlen(a->line) != a->n_line)
-		return garbage(err, "there is a zero byte in its headers");
+		return bad_response(err, "there is a zero byte in its headers");
 	a->n_line = 0;
 	rc = take_line(a, err);
 	return rc ? rc : (ssize_t)some;
 }
 
-/* Copies from a body as much as is wanted; how many bytes it took. */
+/* Copies the body up to the limit; returns the bytes consumed. */
 static ssize_t feed_body(struct fsc_response *a, const char *bytes, size_t n)
 {
 	size_t room = FSC_RESPONSE_BODY - a->body.n;

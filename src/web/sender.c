@@ -1,6 +1,5 @@
-/* The thread takes the oldest message, tries to send it, and decides by the outcome: gone, or again
- * later. The lock is held for looking at the clock and for counting only, never while something is
- * sent, read or written. */
+/* The thread takes the oldest message, tries to send it, and by the outcome removes it or retries
+ * it later. The lock is only held for timing and counting, never during I/O. */
 #include "web/sender.h"
 
 #include <errno.h>
@@ -20,13 +19,13 @@
 #include "web/gzip.h"
 #include "web/spool.h"
 
-#define LEAST_DELAY_S	0.1
-#define MOST_DELAY_S	30.0
-#define MOST_TOLD_S	300.0
-#define USUAL_TIMEOUT_S 10.0
-#define MOST_DRAINING_S 1e6
+#define LEAST_DELAY_S	   0.1
+#define MOST_DELAY_S	   30.0
+#define MOST_RETRY_AFTER_S 300.0
+#define USUAL_TIMEOUT_S	   10.0
+#define MOST_DRAINING_S	   1e6
 
-enum verdict { SENT, REFUSED, AGAIN, INTERRUPTED };
+enum outcome { SENT, REFUSED, AGAIN, INTERRUPTED };
 
 struct fsc_sender {
 	/* set once */
@@ -45,7 +44,7 @@ struct fsc_sender {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stopping, ended;
-	bool told;	      /* by the receiver, how long to wait */
+	bool retry_after;     /* not_before is from the receiver */
 	uint64_t not_before;  /* the next attempt */
 	uint64_t drain_until; /* while stopping */
 	unsigned failures;    /* in a row */
@@ -55,13 +54,13 @@ struct fsc_sender {
 
 /* ---- when ---- */
 
-static uint64_t later(double seconds)
+static uint64_t time_in(double seconds)
 {
 	return fsc_clock_mono() + (uint64_t)(seconds * 1e9);
 }
 
-/* Twice as long each time, but for a random part, so that many senders do not come together. */
-static double backoff(unsigned failures)
+/* Exponential, with jitter so that many senders do not retry at the same time. */
+static double backoff_delay(unsigned failures)
 {
 	unsigned doublings = failures > 10 ? 10 : failures;
 	double s = LEAST_DELAY_S * (double)(1u << doublings);
@@ -83,7 +82,7 @@ static void wait_until(struct fsc_sender *s, uint64_t when)
 	pthread_cond_timedwait(&s->changed, &s->lock, &ts);
 }
 
-/* Waits, under the lock, for a message and its time; false: it is time to end. */
+/* Waits, under the lock, until a message may be sent; false: the thread shall end. */
 static bool wait_for_turn(struct fsc_sender *s)
 {
 	for (;;) {
@@ -102,21 +101,21 @@ static bool wait_for_turn(struct fsc_sender *s)
 	}
 }
 
-/* ---- what came of it; under the lock ---- */
+/* ---- outcomes; under the lock ---- */
 
-static void fail_later(struct fsc_sender *s, double told_s, const char *why)
+static void fail_later(struct fsc_sender *s, double retry_after_s, const char *why)
 {
-	double delay = backoff(s->failures++);
+	double delay = backoff_delay(s->failures++);
 
-	s->told = told_s >= 0;
-	if (s->told)
-		delay = told_s < LEAST_DELAY_S ? LEAST_DELAY_S : told_s;
-	s->not_before = later(delay > MOST_TOLD_S ? MOST_TOLD_S : delay);
+	s->retry_after = retry_after_s >= 0;
+	if (s->retry_after)
+		delay = retry_after_s < LEAST_DELAY_S ? LEAST_DELAY_S : retry_after_s;
+	s->not_before = time_in(delay > MOST_RETRY_AFTER_S ? MOST_RETRY_AFTER_S : delay);
 	s->state.up = false;
 	snprintf(s->failure, sizeof(s->failure), "%s", why);
 }
 
-static void count_outcome(struct fsc_sender *s, enum verdict v, const struct fsc_response *r,
+static void count_outcome(struct fsc_sender *s, enum outcome v, const struct fsc_response *r,
 			  uint64_t rejected, const char *why)
 {
 	if (v == INTERRUPTED)
@@ -128,7 +127,7 @@ static void count_outcome(struct fsc_sender *s, enum verdict v, const struct fsc
 	}
 	s->failures = 0;
 	s->not_before = 0;
-	s->told = false;
+	s->retry_after = false;
 	s->state.up = v == SENT;
 	s->state.rejected += rejected;
 	if (v == SENT)
@@ -140,7 +139,7 @@ static void count_outcome(struct fsc_sender *s, enum verdict v, const struct fsc
 
 /* ---- trying ---- */
 
-static enum verdict judge(int rc, unsigned status)
+static enum outcome classify_outcome(int rc, unsigned status)
 {
 	static const unsigned passing[] = {429, 502, 503, 504};
 
@@ -154,9 +153,9 @@ static enum verdict judge(int rc, unsigned status)
 	return REFUSED;
 }
 
-/* The failure in words: the status, and the first line of what the receiver says about it. */
-static void explain(const struct fsc_sender *s, const char *path, const struct fsc_response *r,
-		    struct fsc_err *err)
+/* The status, and the first line of the answer's body. */
+static void explain_status(const struct fsc_sender *s, const char *path,
+			   const struct fsc_response *r, struct fsc_err *err)
 {
 	const char *text = fsc_buf_str(&r->body);
 	size_t n = 0;
@@ -167,7 +166,7 @@ static void explain(const struct fsc_sender *s, const char *path, const struct f
 		    n ? ": " : "", (int)n, text);
 }
 
-static void attempt(struct fsc_sender *s, struct fsc_spool_msg *msg)
+static void attempt_message(struct fsc_sender *s, struct fsc_spool_msg *msg)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf packed = {0};
 	FSC_AUTO(fsc_response_release) struct fsc_response r = {0};
@@ -185,7 +184,7 @@ static void attempt(struct fsc_sender *s, struct fsc_spool_msg *msg)
 	    .stop_fd = s->stop_fd,
 	};
 	uint64_t rejected = 0;
-	enum verdict v;
+	enum outcome v;
 	int rc;
 
 	if (s->gzip && fsc_gzip(msg->body, msg->n, &packed)) {
@@ -194,11 +193,11 @@ static void attempt(struct fsc_sender *s, struct fsc_spool_msg *msg)
 		p.encoding = "gzip";
 	}
 	rc = fsc_post(&p, &r, &err);
-	v = judge(rc, r.status);
+	v = classify_outcome(rc, r.status);
 	if (v == SENT && s->rejected)
 		rejected = s->rejected(fsc_buf_str(&r.body), r.body.n);
 	if (!rc && v != SENT)
-		explain(s, msg->path, &r, &err);
+		explain_status(s, msg->path, &r, &err);
 	fsc_spool_done(s->spool, msg, v == SENT || v == REFUSED);
 	pthread_mutex_lock(&s->lock);
 	count_outcome(s, v, &r, rejected, err.msg);
@@ -212,7 +211,7 @@ static void send_one(struct fsc_sender *s)
 	int rc = fsc_spool_take(s->spool, &msg, &err);
 
 	if (rc > 0) {
-		attempt(s, &msg);
+		attempt_message(s, &msg);
 		return;
 	}
 	if (!rc)
@@ -222,7 +221,7 @@ static void send_one(struct fsc_sender *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void *work(void *arg)
+static void *sender_thread(void *arg)
 {
 	struct fsc_sender *s = arg;
 
@@ -282,7 +281,7 @@ static int copy_opts(struct fsc_sender *s, const struct fsc_sender_opts *opts, s
 	s->gzip = opts->gzip;
 	s->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
 	s->rejected = opts->rejected;
-	s->state.up = true; /* nothing speaks against it yet */
+	s->state.up = true; /* until an attempt fails */
 	s->name = strdup(opts->name);
 	s->address = strdup(opts->url);
 	s->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;
@@ -293,9 +292,8 @@ static int copy_opts(struct fsc_sender *s, const struct fsc_sender_opts *opts, s
 	return 0;
 }
 
-/* Signals are the business of other threads; SIGPIPE, which a write may send to this one, stays
- * blocked. */
-static int start(struct fsc_sender *s, struct fsc_err *err)
+/* Signals are handled by other threads; SIGPIPE, which a write may raise here, stays blocked. */
+static int start_thread(struct fsc_sender *s, struct fsc_err *err)
 {
 	sigset_t all, before;
 	int rc;
@@ -305,13 +303,13 @@ static int start(struct fsc_sender *s, struct fsc_err *err)
 		return fsc_err_sys(err, errno, "cannot make an event for sender '%s'", s->name);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	rc = pthread_create(&s->thread, NULL, work, s);
+	rc = pthread_create(&s->thread, NULL, sender_thread, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	s->started = !rc;
 	return rc ? fsc_err_sys(err, rc, "cannot start the thread of sender '%s'", s->name) : 0;
 }
 
-static void freep(struct fsc_sender **s)
+static void sender_freep(struct fsc_sender **s)
 {
 	fsc_sender_free(*s);
 }
@@ -322,7 +320,7 @@ int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, 
 					     .memory = opts->memory,
 					     .directory = opts->directory,
 					     .disk = opts->disk};
-	FSC_AUTO(freep) struct fsc_sender *s = calloc(1, sizeof(*s));
+	FSC_AUTO(sender_freep) struct fsc_sender *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -331,7 +329,7 @@ int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, 
 	init_lock(s);
 	rc = copy_opts(s, opts, err);
 	rc = rc ? rc : fsc_spool_new(&spool, &s->spool, err);
-	rc = rc ? rc : start(s, err);
+	rc = rc ? rc : start_thread(s, err);
 	if (rc)
 		return rc;
 	*ret = fsc_take(&s);
@@ -401,8 +399,8 @@ void fsc_sender_stop(struct fsc_sender *s, double seconds)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->stopping = true;
-	s->drain_until = later(seconds > 0 ? fmin(seconds, MOST_DRAINING_S) : 0);
-	if (!s->told) /* this is a better moment than any that backing off would find */
+	s->drain_until = time_in(seconds > 0 ? fmin(seconds, MOST_DRAINING_S) : 0);
+	if (!s->retry_after) /* there is no time left to back off */
 		s->not_before = 0;
 	pthread_cond_broadcast(&s->changed);
 	while (!s->ended && fsc_clock_mono() < s->drain_until)

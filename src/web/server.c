@@ -1,6 +1,6 @@
-/* libmicrohttpd without threads: the caller's loop watches its epoll descriptor. What is here is
- * what a server in front of strangers needs besides: limits on connections and their time, an
- * allow-list of names, methods, compression. */
+/* libmicrohttpd without threads: the caller's loop watches its epoll descriptor. Added here is what
+ * untrusted clients require: limits on connections and their time, an allow-list of host names,
+ * methods; and compression. */
 #include "web/server.h"
 
 #include <errno.h>
@@ -16,11 +16,10 @@
 #include "web/gzip.h"
 #include "web/listen.h"
 
-enum { LEAST_TO_PACK = 1024, ROUNDS = 256 };
+enum { LEAST_TO_COMPRESS = 1024, ROUNDS = 256 };
 
-/* A connection, as long as it lives. */
 struct client {
-	int fd; /* libmicrohttpd's; -1: the place is free */
+	int fd; /* libmicrohttpd's; -1: unused */
 	uint64_t since;
 	bool shut;
 };
@@ -37,7 +36,7 @@ struct fsc_server {
 
 /* ---- time ---- */
 
-static void client_came(struct fsc_server *s, struct MHD_Connection *c, void **context)
+static void note_client(struct fsc_server *s, struct MHD_Connection *c, void **context)
 {
 	const union MHD_ConnectionInfo *at =
 	    MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -58,7 +57,7 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 	struct client *client = *context;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		client_came(arg, c, context);
+		note_client(arg, c, context);
 	else if (client)
 		client->fd = -1;
 }
@@ -75,9 +74,8 @@ static void on_completed(void *arg, struct MHD_Connection *c, void **context,
 		client->since = fsc_clock_mono();
 }
 
-/* libmicrohttpd only knows how long nothing moved: a byte now and then would hold a connection for
- * ever. */
-static void end_the_overdue(struct fsc_server *s)
+/* libmicrohttpd only has an idle timeout: a byte now and then would keep a connection forever. */
+static void close_overdue_clients(struct fsc_server *s)
 {
 	uint64_t now = fsc_clock_mono(), most = (uint64_t)s->limits.request_s * 1000000000u;
 
@@ -93,14 +91,14 @@ static void end_the_overdue(struct fsc_server *s)
 
 /* ---- requests ---- */
 
-static const char *header(struct MHD_Connection *c, const char *name)
+static const char *request_header(struct MHD_Connection *c, const char *name)
 {
 	const char *v = MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 
 	return v ? v : "";
 }
 
-/* Whether s is the name, and behind it nothing or a port. */
+/* Whether s is the name, optionally with a port. */
 static bool names_host(const char *s, const char *name)
 {
 	size_t n = strlen(name);
@@ -123,8 +121,8 @@ static bool host_allowed(const struct fsc_server *s, const char *host)
 	return names_host(host, s->at.host);
 }
 
-/* The weight behind a coding, "; q=0.5"; 1 where there is none. */
-static double weight(const char *s, size_t n)
+/* The weight of a coding, "; q=0.5"; 1 by default. */
+static double coding_weight(const char *s, size_t n)
 {
 	const char *q = memmem(s, n, "q=", 2);
 
@@ -141,18 +139,19 @@ static bool wants_gzip(const char *list)
 		n = strcspn(list, ",");
 		name = strcspn(list, " \t;,");
 		if ((name == 4 && !strncasecmp(list, "gzip", 4)) || (name == 1 && list[0] == '*'))
-			return weight(list + name, n - name) > 0;
+			return coding_weight(list + name, n - name) > 0;
 		list += n + (list[n] == ',');
 	}
 	return false;
 }
 
-/* Packs the body where that was asked for and pays; what does not work out stays as it is. */
-static bool pack(struct MHD_Connection *c, struct fsc_buf *body)
+/* Compresses the body if the client accepts it and it is long enough. */
+static bool compress_body(struct MHD_Connection *c, struct fsc_buf *body)
 {
 	struct fsc_buf packed = {0};
 
-	if (body->n <= LEAST_TO_PACK || !wants_gzip(header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
+	if (body->n <= LEAST_TO_COMPRESS ||
+	    !wants_gzip(request_header(c, MHD_HTTP_HEADER_ACCEPT_ENCODING)))
 		return false;
 	if (!fsc_gzip(body->s, body->n, &packed)) {
 		fsc_buf_release(&packed);
@@ -166,7 +165,7 @@ static bool pack(struct MHD_Connection *c, struct fsc_buf *body)
 /* Hands the body over to libmicrohttpd. */
 static enum MHD_Result send_reply(struct MHD_Connection *c, struct fsc_reply *reply)
 {
-	bool packed = pack(c, &reply->body);
+	bool packed = compress_body(c, &reply->body);
 	struct MHD_Response *r = MHD_create_response_from_buffer(
 	    reply->body.n, reply->body.s ? reply->body.s : (char *)"",
 	    reply->body.s ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
@@ -188,7 +187,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct fsc_reply *re
 	return rc;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const char *why)
+static enum MHD_Result send_error(struct MHD_Connection *c, unsigned status, const char *why)
 {
 	struct fsc_reply reply = {.status = status, .type = "text/plain; charset=utf-8"};
 
@@ -196,20 +195,22 @@ static enum MHD_Result refuse(struct MHD_Connection *c, unsigned status, const c
 	return send_reply(c, &reply);
 }
 
-static enum MHD_Result answer(struct fsc_server *s, struct MHD_Connection *c, const char *path)
+static enum MHD_Result answer_request(struct fsc_server *s, struct MHD_Connection *c,
+				      const char *path)
 {
-	struct fsc_request req = {.path = path, .accept = header(c, MHD_HTTP_HEADER_ACCEPT)};
+	struct fsc_request req = {.path = path,
+				  .accept = request_header(c, MHD_HTTP_HEADER_ACCEPT)};
 	struct fsc_reply reply = {.status = MHD_HTTP_OK, .type = "text/plain; charset=utf-8"};
 	char type[160];
 
 	s->fn(&req, &reply, s->arg);
-	/* It may lie in the body, which is about to be packed. */
+	/* It may point into the body, which is about to be compressed. */
 	snprintf(type, sizeof(type), "%s", reply.type);
 	reply.type = type;
 	if (!fsc_buf_failed(&reply.body))
 		return send_reply(c, &reply);
 	fsc_buf_release(&reply.body);
-	return refuse(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
+	return send_error(c, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory\n");
 }
 
 static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const char *path,
@@ -220,8 +221,8 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 
 	(void)version, (void)upload;
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return refuse(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD work here\n");
-	/* Answering the first call, before a body could come, would cost the connection. */
+		return send_error(c, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD work here\n");
+	/* Answering the first call, before a body could arrive, would close the connection. */
 	if (!*context) {
 		*context = s;
 		return MHD_YES;
@@ -230,16 +231,16 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 		*n_upload = 0;
 		return MHD_YES;
 	}
-	if (!host_allowed(s, header(c, MHD_HTTP_HEADER_HOST)))
-		return refuse(
+	if (!host_allowed(s, request_header(c, MHD_HTTP_HEADER_HOST)))
+		return send_error(
 		    c, MHD_HTTP_FORBIDDEN,
 		    "this server is for this machine only, and answers only to its local names\n");
-	return answer(s, c, path);
+	return answer_request(s, c, path);
 }
 
 /* ---- life ---- */
 
-static int start(struct fsc_server *s, const char *address, struct fsc_err *err)
+static int start_daemon(struct fsc_server *s, const char *address, struct fsc_err *err)
 {
 	const struct fsc_server_limits *l = &s->limits;
 	const union MHD_DaemonInfo *info;
@@ -258,7 +259,7 @@ static int start(struct fsc_server *s, const char *address, struct fsc_err *err)
 		   : fsc_err_set(err, ENOTSUP, "libmicrohttpd on this machine has no epoll");
 }
 
-static void freep(struct fsc_server **s)
+static void server_freep(struct fsc_server **s)
 {
 	fsc_server_free(*s);
 }
@@ -267,7 +268,7 @@ int fsc_server_new_limited(const char *address, const struct fsc_server_limits *
 			   fsc_server_fn fn, void *arg, struct fsc_server **ret,
 			   struct fsc_err *err)
 {
-	FSC_AUTO(freep) struct fsc_server *s = calloc(1, sizeof(*s));
+	FSC_AUTO(server_freep) struct fsc_server *s = calloc(1, sizeof(*s));
 	int rc;
 
 	if (!s)
@@ -281,7 +282,7 @@ int fsc_server_new_limited(const char *address, const struct fsc_server_limits *
 		s->clients[i].fd = -1;
 	rc = fsc_listen_open(address, &s->at, err);
 	if (!rc)
-		rc = start(s, address, err);
+		rc = start_daemon(s, address, err);
 	if (rc)
 		return rc;
 	*ret = fsc_take(&s);
@@ -316,8 +317,8 @@ void fsc_server_run(struct fsc_server *s)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
 
-	end_the_overdue(s);
-	/* It keeps connections that are ready in a list of its own, of which epoll says nothing. */
+	close_overdue_clients(s);
+	/* Its internal list of ready connections is not visible to epoll. */
 	for (int i = 0; i < ROUNDS; i++) {
 		MHD_run(s->daemon);
 		if (MHD_get_timeout(s->daemon, &wait) != MHD_YES || wait)

@@ -1,6 +1,6 @@
-/* One list, in the order of arrival; each entry lies in memory or in a file, wherever there was
- * room. An entry is in the list before its bytes are copied or written and says so, so that its
- * place is its place in time and the lock is held for arithmetic only. */
+/* One list, in order of arrival; each entry is in memory or in a file, wherever there was room. An
+ * entry is queued, marked as being written, before its bytes are copied: that keeps the order, and
+ * the lock is never held during I/O. */
 #include "web/spool.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ struct entry {
 	TAILQ_ENTRY(entry) link;
 	uint64_t seq, cost;
 	enum place place;
-	bool writing; /* not there yet */
+	bool writing; /* its bytes are not stored yet */
 	bool lent;    /* being sent */
 	const char *path, *type;
 	void *body; /* in memory */
@@ -40,7 +40,7 @@ struct fsc_spool {
 
 /* ---- the list; under the lock ---- */
 
-static void append(struct fsc_spool *s, struct entry *e)
+static void append_entry(struct fsc_spool *s, struct entry *e)
 {
 	TAILQ_INSERT_TAIL(&s->entries, e, link);
 	s->used[e->place] += e->cost;
@@ -48,7 +48,7 @@ static void append(struct fsc_spool *s, struct entry *e)
 	s->counts.queued_bytes += e->n;
 }
 
-static void detach(struct fsc_spool *s, struct entry *e)
+static void remove_entry(struct fsc_spool *s, struct entry *e)
 {
 	TAILQ_REMOVE(&s->entries, e, link);
 	s->used[e->place] -= e->cost;
@@ -56,7 +56,7 @@ static void detach(struct fsc_spool *s, struct entry *e)
 	s->counts.queued_bytes -= e->n;
 }
 
-/* Moves the oldest one whose room would be of use to the dropped ones; false: there is none. */
+/* Moves the oldest entry of a useful place to the dropped ones; false: there is none. */
 static bool drop_oldest(struct fsc_spool *s, const bool *useful, struct entries *dropped)
 {
 	struct entry *e;
@@ -65,7 +65,7 @@ static bool drop_oldest(struct fsc_spool *s, const bool *useful, struct entries 
 	{
 		if (e->writing || e->lent || !useful[e->place])
 			continue;
-		detach(s, e);
+		remove_entry(s, e);
 		s->counts.dropped++;
 		TAILQ_INSERT_TAIL(dropped, e, link);
 		return true;
@@ -73,13 +73,13 @@ static bool drop_oldest(struct fsc_spool *s, const bool *useful, struct entries 
 	return false;
 }
 
-static bool fits(const struct fsc_spool *s, enum place where, uint64_t cost)
+static bool fits_in(const struct fsc_spool *s, enum place where, uint64_t cost)
 {
 	return s->used[where] + cost <= (where == MEMORY ? s->memory : s->disk);
 }
 
-/* Finds room for an entry and puts it there. */
-static void settle(struct fsc_spool *s, struct entry *e, struct entries *dropped)
+/* Finds room for an entry, dropping old ones, and queues it. */
+static void place_entry(struct fsc_spool *s, struct entry *e, struct entries *dropped)
 {
 	const uint64_t costs[] = {
 	    [MEMORY] = sizeof(*e) + e->n, [DISK] = fsc_spooldir_cost(e->path, e->type, e->n)};
@@ -87,9 +87,9 @@ static void settle(struct fsc_spool *s, struct entry *e, struct entries *dropped
 			       [DISK] = s->dir.fd >= 0 && costs[DISK] <= s->disk};
 
 	while (!s->closed && e->place == NOWHERE) {
-		if (useful[MEMORY] && fits(s, MEMORY, costs[MEMORY]))
+		if (useful[MEMORY] && fits_in(s, MEMORY, costs[MEMORY]))
 			e->place = MEMORY;
-		else if (useful[DISK] && fits(s, DISK, costs[DISK]))
+		else if (useful[DISK] && fits_in(s, DISK, costs[DISK]))
 			e->place = DISK;
 		else if (!drop_oldest(s, useful, dropped))
 			break;
@@ -101,12 +101,12 @@ static void settle(struct fsc_spool *s, struct entry *e, struct entries *dropped
 	e->cost = costs[e->place];
 	e->seq = s->next_seq++;
 	e->writing = true;
-	append(s, e);
+	append_entry(s, e);
 }
 
 /* ---- entries; without the lock ---- */
 
-static void discard(const struct fsc_spool *s, struct entry *e)
+static void discard_entry(const struct fsc_spool *s, struct entry *e)
 {
 	if (e->place == DISK)
 		fsc_spooldir_remove(&s->dir, e->seq);
@@ -114,18 +114,18 @@ static void discard(const struct fsc_spool *s, struct entry *e)
 	free(e);
 }
 
-static void discard_all(const struct fsc_spool *s, struct entries *list)
+static void discard_list(const struct fsc_spool *s, struct entries *list)
 {
 	struct entry *e;
 
 	while ((e = TAILQ_FIRST(list))) {
 		TAILQ_REMOVE(list, e, link);
-		discard(s, e);
+		discard_entry(s, e);
 	}
 }
 
-/* Brings the bytes to their place. */
-static int store(const struct fsc_spool *s, struct entry *e, const void *body, struct fsc_err *err)
+static int store_body(const struct fsc_spool *s, struct entry *e, const void *body,
+		      struct fsc_err *err)
 {
 	if (e->place == DISK)
 		return fsc_spooldir_write(&s->dir, e->seq, e->path, e->type, body, e->n, err);
@@ -147,24 +147,24 @@ static int put_entry(struct fsc_spool *s, struct entry *e, const void *body, str
 
 	pthread_mutex_lock(&s->lock);
 	s->counts.put++;
-	settle(s, e, &dropped);
+	place_entry(s, e, &dropped);
 	pthread_mutex_unlock(&s->lock);
-	discard_all(s, &dropped);
+	discard_list(s, &dropped);
 	if (e->place == NOWHERE) {
 		free(e);
 		return fsc_err_set(err, ENOSPC, "the spool has no room for a message of %zu bytes",
 				   n);
 	}
-	rc = store(s, e, body, err);
+	rc = store_body(s, e, body, err);
 	pthread_mutex_lock(&s->lock);
 	e->writing = false;
 	if (rc) {
-		detach(s, e);
+		remove_entry(s, e);
 		s->counts.dropped++;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (rc)
-		discard(s, e);
+		discard_entry(s, e);
 	return rc;
 }
 
@@ -198,8 +198,7 @@ bool fsc_spool_ready(struct fsc_spool *s)
 	return ready;
 }
 
-/* Lends the first one out. */
-static struct entry *lend(struct fsc_spool *s)
+static struct entry *lend_entry(struct fsc_spool *s)
 {
 	struct entry *e;
 
@@ -213,22 +212,21 @@ static struct entry *lend(struct fsc_spool *s)
 	return e;
 }
 
-static void give_back(struct fsc_spool *s, struct entry *e, bool remove, uint64_t *count)
+static void return_entry(struct fsc_spool *s, struct entry *e, bool remove, uint64_t *count)
 {
 	pthread_mutex_lock(&s->lock);
 	e->lent = false;
 	if (remove) {
-		detach(s, e);
+		remove_entry(s, e);
 		(*count)++;
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (remove)
-		discard(s, e);
+		discard_entry(s, e);
 }
 
-/* Makes the message of an entry; a file is read. */
-static int load(struct fsc_spool *s, struct entry *e, struct fsc_spool_msg *ret,
-		struct fsc_err *err)
+static int load_message(struct fsc_spool *s, struct entry *e, struct fsc_spool_msg *ret,
+			struct fsc_err *err)
 {
 	struct fsc_spooled f;
 	int rc;
@@ -252,12 +250,12 @@ int fsc_spool_take(struct fsc_spool *s, struct fsc_spool_msg *ret, struct fsc_er
 {
 	struct entry *e;
 
-	while ((e = lend(s))) {
-		int rc = load(s, e, ret, err);
+	while ((e = lend_entry(s))) {
+		int rc = load_message(s, e, ret, err);
 
 		if (!rc)
 			return 1;
-		give_back(s, e, rc == -EBADMSG, &s->counts.dropped);
+		return_entry(s, e, rc == -EBADMSG, &s->counts.dropped);
 		if (rc != -EBADMSG)
 			return rc;
 	}
@@ -266,14 +264,14 @@ int fsc_spool_take(struct fsc_spool *s, struct fsc_spool_msg *ret, struct fsc_er
 
 void fsc_spool_done(struct fsc_spool *s, struct fsc_spool_msg *msg, bool gone)
 {
-	give_back(s, msg->entry, gone, &s->counts.gone);
+	return_entry(s, msg->entry, gone, &s->counts.gone);
 	free(msg->owned);
 	*msg = (struct fsc_spool_msg){0};
 }
 
 /* ---- life ---- */
 
-static int found(uint64_t seq, size_t n, uint64_t cost, void *arg)
+static int note_file(uint64_t seq, size_t n, uint64_t cost, void *arg)
 {
 	struct entry **e = fsc_vec_push(arg);
 
@@ -292,9 +290,8 @@ static int by_seq(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Puts what was found in the list, in order, and the oldest ones out of it again if the limit is
- * lower than it used to be. */
-static void adopt(struct fsc_spool *s, struct fsc_vec *files)
+/* Queues the files in order, and drops the oldest if the limit is lower than it used to be. */
+static void queue_files(struct fsc_spool *s, struct fsc_vec *files)
 {
 	const bool useful[] = {[DISK] = true};
 	struct entries dropped = TAILQ_HEAD_INITIALIZER(dropped);
@@ -304,39 +301,39 @@ static void adopt(struct fsc_spool *s, struct fsc_vec *files)
 	for (size_t i = 0; i < files->n; i++) {
 		struct entry *e = *FSC_AT(struct entry *, files, i);
 
-		append(s, e);
+		append_entry(s, e);
 		s->next_seq = e->seq + 1;
 		s->counts.taken_over++;
 	}
 	while (s->used[DISK] > s->disk && drop_oldest(s, useful, &dropped))
 		;
-	discard_all(s, &dropped);
+	discard_list(s, &dropped);
 }
 
-static int take_over(struct fsc_spool *s, struct fsc_err *err)
+static int load_directory(struct fsc_spool *s, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct entry *);
 	uint64_t bad = 0;
-	int rc = fsc_spooldir_each(&s->dir, found, &files, &bad, err);
+	int rc = fsc_spooldir_each(&s->dir, note_file, &files, &bad, err);
 
 	s->counts.taken_over += bad;
 	s->counts.dropped += bad;
 	if (!rc)
-		adopt(s, &files);
+		queue_files(s, &files);
 	for (size_t i = 0; rc && i < files.n; i++)
 		free(*FSC_AT(struct entry *, &files, i));
 	fsc_vec_release(&files);
 	return rc == -ENOMEM ? fsc_err_nomem(err) : rc;
 }
 
-static void freep(struct fsc_spool **s)
+static void spool_freep(struct fsc_spool **s)
 {
 	fsc_spool_free(*s);
 }
 
 int fsc_spool_new(const struct fsc_spool_opts *opts, struct fsc_spool **ret, struct fsc_err *err)
 {
-	FSC_AUTO(freep) struct fsc_spool *s = calloc(1, sizeof(*s));
+	FSC_AUTO(spool_freep) struct fsc_spool *s = calloc(1, sizeof(*s));
 	int rc = 0;
 
 	if (!s)
@@ -349,7 +346,7 @@ int fsc_spool_new(const struct fsc_spool_opts *opts, struct fsc_spool **ret, str
 	s->next_seq = 1;
 	if (opts->directory) {
 		rc = fsc_spooldir_open(opts->directory, opts->name, &s->dir, err);
-		rc = rc ? rc : take_over(s, err);
+		rc = rc ? rc : load_directory(s, err);
 	}
 	if (rc)
 		return rc;
@@ -373,12 +370,11 @@ void fsc_spool_free(struct fsc_spool *s)
 	free(s);
 }
 
-/* Moves an entry from memory into a file. */
-static bool save(struct fsc_spool *s, struct entry *e)
+static bool move_to_disk(struct fsc_spool *s, struct entry *e)
 {
 	uint64_t cost = fsc_spooldir_cost(e->path, e->type, e->n);
 
-	if (s->dir.fd < 0 || !fits(s, DISK, cost) ||
+	if (s->dir.fd < 0 || !fits_in(s, DISK, cost) ||
 	    fsc_spooldir_write(&s->dir, e->seq, e->path, e->type, e->body, e->n, NULL))
 		return false;
 	free(fsc_take(&e->body));
@@ -398,11 +394,11 @@ void fsc_spool_close(struct fsc_spool *s)
 	pthread_mutex_lock(&s->lock);
 	s->closed = true;
 	pthread_mutex_unlock(&s->lock);
-	/* The newest first: where there is not room for all, the oldest go. */
+	/* The newest first: if not all fit, the oldest are dropped. */
 	for (e = TAILQ_LAST(&s->entries, entries); e; e = older) {
 		older = TAILQ_PREV(e, entries, link);
-		if (e->place == MEMORY && !save(s, e))
-			give_back(s, e, true, &s->counts.dropped);
+		if (e->place == MEMORY && !move_to_disk(s, e))
+			return_entry(s, e, true, &s->counts.dropped);
 	}
 }
 

@@ -1,6 +1,6 @@
-/* A file is a head (how long path, type and body are, and their checksum) and the three of them.
- * Names hold the number of the message, which is its place in the queue. Everything is opened
- * relative to the directory and without following links. */
+/* A file is a head (the lengths of path, type and body, and their checksum) and the three of them.
+ * Its name has the message's number in the queue. Everything is opened relative to the directory
+ * and without following links. */
 #include "web/spooldir.h"
 
 #include <dirent.h>
@@ -31,7 +31,7 @@ enum { NAME_SIZE = 128, MOST_TEXT = 4096, BLOCK = 4096 };
 
 static const char magic[8] = "FSCSPL1\n";
 
-static void name_of(const struct fsc_spooldir *d, uint64_t seq, const char *ending, char *ret)
+static void make_name(const struct fsc_spooldir *d, uint64_t seq, const char *ending, char *ret)
 {
 	snprintf(ret, NAME_SIZE, "%s-%016" PRIx64 ".%s", d->name, seq, ending);
 }
@@ -115,18 +115,18 @@ void fsc_spooldir_close(struct fsc_spooldir *d)
 
 /* ---- writing ---- */
 
-/* Files take up blocks. It also bounds how many there can be, and the memory to know them. */
-static uint64_t rounded(uint64_t bytes)
+/* Files occupy blocks. This also bounds their number, and so the memory for the list of them. */
+static uint64_t round_to_blocks(uint64_t bytes)
 {
 	return (bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
 uint64_t fsc_spooldir_cost(const char *path, const char *type, size_t n)
 {
-	return rounded(sizeof(struct head) + strlen(path) + strlen(type) + n);
+	return round_to_blocks(sizeof(struct head) + strlen(path) + strlen(type) + n);
 }
 
-static uint32_t checksum(const struct iovec *parts, int n)
+static uint32_t checksum_parts(const struct iovec *parts, int n)
 {
 	uLong crc = crc32(0, NULL, 0);
 
@@ -174,9 +174,9 @@ int fsc_spooldir_write(const struct fsc_spooldir *d, uint64_t seq, const char *p
 	int rc;
 
 	memcpy(h.magic, magic, sizeof(magic));
-	h.crc = checksum(parts + 1, 3);
-	name_of(d, seq, "tmp", before);
-	name_of(d, seq, "msg", after);
+	h.crc = checksum_parts(parts + 1, 3);
+	make_name(d, seq, "tmp", before);
+	make_name(d, seq, "msg", after);
 	rc = write_parts(d, before, parts, 4);
 	if (!rc && renameat(d->fd, before, d->fd, after))
 		rc = -errno;
@@ -190,13 +190,13 @@ void fsc_spooldir_remove(const struct fsc_spooldir *d, uint64_t seq)
 {
 	char name[NAME_SIZE];
 
-	name_of(d, seq, "msg", name);
+	make_name(d, seq, "msg", name);
 	unlinkat(d->fd, name, 0);
 }
 
 /* ---- reading ---- */
 
-/* 0 or a negative errno; -EBADMSG where there is less. */
+/* 0 or a negative errno; -EBADMSG at the end of the file. */
 static int read_all(int fd, char *to, size_t n)
 {
 	while (n) {
@@ -212,7 +212,7 @@ static int read_all(int fd, char *to, size_t n)
 	return 0;
 }
 
-/* Opens a message and reads its head, which agrees with the size of the file. A descriptor, or a
+/* Opens a message, reads its head and checks it against the size of the file. A descriptor, or a
  * negative errno. */
 static int open_message(const struct fsc_spooldir *d, const char *name, struct head *h)
 {
@@ -235,7 +235,7 @@ static int open_message(const struct fsc_spooldir *d, const char *name, struct h
 	return fsc_take_fd(&fd);
 }
 
-/* Nothing in it that could end a line of a request. */
+/* Nothing that could end a line of a request. */
 static bool is_plain(const char *s, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -260,8 +260,8 @@ static int read_parts(int fd, const struct head *h, struct fsc_spooled *ret)
 	if (rc)
 		return rc;
 	type[-1] = body[-1] = body[h->n] = '\0';
-	if (checksum((struct iovec[]){{mem, h->n_path}, {type, h->n_type}, {body, h->n}}, 3) !=
-		h->crc ||
+	if (checksum_parts((struct iovec[]){{mem, h->n_path}, {type, h->n_type}, {body, h->n}},
+			   3) != h->crc ||
 	    !is_plain(mem, h->n_path) || !is_plain(type, h->n_type))
 		return -EBADMSG;
 	*ret = (struct fsc_spooled){.type = type, .body = body, .n = h->n};
@@ -277,7 +277,7 @@ int fsc_spooldir_read(const struct fsc_spooldir *d, uint64_t seq, struct fsc_spo
 	int rc;
 
 	*ret = (struct fsc_spooled){0};
-	name_of(d, seq, "msg", name);
+	make_name(d, seq, "msg", name);
 	FSC_AUTO(fsc_closep) int fd = open_message(d, name, &h);
 	rc = fd < 0 ? fd : read_parts(fd, &h, ret);
 	return rc ? fsc_err_sys(err, -rc, "cannot read a message in spool directory '%s'", d->path)
@@ -286,7 +286,7 @@ int fsc_spooldir_read(const struct fsc_spooldir *d, uint64_t seq, struct fsc_spo
 
 /* ---- taking over ---- */
 
-/* Whether a file of this name is ours, and which message; *whole says that it was renamed. */
+/* Whether the file belongs to this spool, and which message it is; *whole: it was renamed. */
 static bool parse_name(const struct fsc_spooldir *d, const char *file, uint64_t *seq, bool *whole)
 {
 	char again[NAME_SIZE];
@@ -295,9 +295,9 @@ static bool parse_name(const struct fsc_spooldir *d, const char *file, uint64_t 
 	if (strncmp(file, d->name, n) || file[n] != '-')
 		return false;
 	*seq = strtoull(file + n + 1, NULL, 16);
-	name_of(d, *seq, "msg", again);
+	make_name(d, *seq, "msg", again);
 	*whole = !strcmp(file, again);
-	name_of(d, *seq, "tmp", again);
+	make_name(d, *seq, "tmp", again);
 	return *whole || !strcmp(file, again);
 }
 
@@ -333,7 +333,7 @@ int fsc_spooldir_each(struct fsc_spooldir *d,
 		if (fd < 0)
 			return fsc_err_sys(err, -fd, "cannot read '%s' in spool directory '%s'",
 					   e->d_name, d->path);
-		rc = fn(seq, h.n, rounded(sizeof(h) + h.n_path + h.n_type + h.n), arg);
+		rc = fn(seq, h.n, round_to_blocks(sizeof(h) + h.n_path + h.n_type + h.n), arg);
 	}
 	return rc;
 }

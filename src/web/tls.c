@@ -1,5 +1,5 @@
-/* libcurl by dlopen(): the few functions needed, found once. A static program loads nothing at all:
- * a shared library would bring a second C library into it. */
+/* libcurl by dlopen(): the few functions needed, looked up once. A static program does not load it:
+ * that would bring in a second C library. */
 #include "web/tls.h"
 
 #include <curl/curl.h>
@@ -26,7 +26,7 @@ struct curl {
 	__typeof__(curl_slist_free_all) *free_all;
 };
 
-/* Loaded once and for all; libraries of TLS do not like to be unloaded. */
+/* Never unloaded: TLS libraries do not support that well. */
 static struct curl curl;
 static char why_not[200];
 
@@ -57,7 +57,7 @@ static void *open_library(void)
 	return lib;
 }
 
-static void load(void)
+static void load_curl(void)
 {
 	const struct {
 		const char *name;
@@ -86,18 +86,18 @@ int fsc_tls_possible(struct fsc_err *err)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-	pthread_once(&once, load);
+	pthread_once(&once, load_curl);
 	if (!why_not[0])
 		return 0;
 	fsc_err_set(err, ENOTSUP, "https:// needs libcurl.so.4, which %s", why_not);
 	return fsc_err_hint(err, "use http://, or a collector on this machine that forwards");
 }
 
-/* One transfer: what its callbacks see. */
+/* The argument of a transfer's callbacks. */
 struct transfer {
 	struct fsc_response *answer;
-	const struct fsc_patience *patience;
-	bool cut; /* there is more of the body than is read */
+	const struct fsc_deadline *deadline;
+	bool cut; /* the body is longer than the limit */
 };
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
@@ -109,25 +109,25 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
 	n *= size;
 	t->cut = n > room;
 	fsc_buf_add(body, bytes, t->cut ? room : n);
-	return t->cut ? room : n; /* less than it gave ends the transfer */
+	return t->cut ? room : n; /* returning less ends the transfer */
 }
 
 static int on_progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
 	const struct transfer *t = arg;
-	struct pollfd p = {.fd = t->patience->stop_fd, .events = POLLIN};
+	struct pollfd p = {.fd = t->deadline->stop_fd, .events = POLLIN};
 
 	(void)a, (void)b, (void)c, (void)d;
 	return poll(&p, 1, 0) > 0;
 }
 
-static void free_allp(struct curl_slist **list)
+static void slist_freep(struct curl_slist **list)
 {
 	if (*list)
 		curl.free_all(*list);
 }
 
-static void cleanupp(CURL **c)
+static void easy_cleanupp(CURL **c)
 {
 	if (*c)
 		curl.cleanup(*c);
@@ -138,7 +138,7 @@ static bool add_header(struct curl_slist **list, const char *name, const char *v
 	FSC_AUTO(fsc_buf_release) struct fsc_buf b = {0};
 	struct curl_slist *longer;
 
-	/* Without a value it would be taken out, with a semicolon it is sent empty. */
+	/* "name:" would remove the header, "name;" sends it empty. */
 	fsc_buf_printf(&b, value[0] ? "%s: %s" : "%s;", name, value);
 	if (fsc_buf_failed(&b))
 		return false;
@@ -165,7 +165,7 @@ static bool add_headers(const struct fsc_post *p, struct curl_slist **list)
 
 static void set_options(CURL *c, const struct fsc_post *p, struct transfer *t)
 {
-	uint64_t now = fsc_clock_mono(), until = t->patience->until;
+	uint64_t now = fsc_clock_mono(), until = t->deadline->until;
 	long ms = now < until ? (long)((until - now) / 1000000u) + 1 : 1;
 
 	curl.setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -188,7 +188,8 @@ static void set_options(CURL *c, const struct fsc_post *p, struct transfer *t)
 		curl.setopt(c, CURLOPT_CAINFO, p->ca_file);
 }
 
-static int explain(CURLcode rc, const struct fsc_post *p, const char *detail, struct fsc_err *err)
+static int explain_curl(CURLcode rc, const struct fsc_post *p, const char *detail,
+			struct fsc_err *err)
 {
 	static const struct {
 		CURLcode rc;
@@ -219,13 +220,13 @@ static void read_outcome(CURL *c, struct fsc_response *a)
 	a->retry_after_s = wait > 0 ? (double)wait : -1;
 }
 
-int fsc_tls_post(const struct fsc_post *p, const struct fsc_patience *patience,
+int fsc_tls_post(const struct fsc_post *p, const struct fsc_deadline *deadline,
 		 struct fsc_response *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_buf_release) struct fsc_buf url = {0};
-	FSC_AUTO(free_allp) struct curl_slist *headers = NULL;
-	FSC_AUTO(cleanupp) CURL *c = NULL;
-	struct transfer t = {.answer = ret, .patience = patience};
+	FSC_AUTO(slist_freep) struct curl_slist *headers = NULL;
+	FSC_AUTO(easy_cleanupp) CURL *c = NULL;
+	struct transfer t = {.answer = ret, .deadline = deadline};
 	char detail[CURL_ERROR_SIZE] = "";
 	CURLcode rc;
 
@@ -243,7 +244,7 @@ int fsc_tls_post(const struct fsc_post *p, const struct fsc_patience *patience,
 	if (fsc_buf_failed(&ret->body))
 		return fsc_err_nomem(err);
 	if (rc && !(rc == CURLE_WRITE_ERROR && t.cut))
-		return explain(rc, p, detail, err);
+		return explain_curl(rc, p, detail, err);
 	read_outcome(c, ret);
 	return 0;
 }

@@ -1,5 +1,5 @@
-/* POST over TLS, by the libcurl of the machine it runs on: loaded at run time, so that the program
- * needs none. client.h is the way in. */
+/* POST over TLS with the machine's libcurl, which is loaded at run time so that the program does
+ * not depend on it. Called by client.c. */
 #ifndef FSC_WEB_TLS_H
 #define FSC_WEB_TLS_H
 
@@ -8,7 +8,7 @@
 
 /* Loads libcurl. Fails with ENOTSUP and says what to do instead. */
 int fsc_tls_possible(struct fsc_err *err);
-int fsc_tls_post(const struct fsc_post *p, const struct fsc_patience *patience,
+int fsc_tls_post(const struct fsc_post *p, const struct fsc_deadline *deadline,
 		 struct fsc_response *ret, struct fsc_err *err);
 
 #endif

@@ -1,5 +1,4 @@
-/* Strict about what goes into a request line and a Host header: nothing in it can start another
- * line. */
+/* Strict about what goes into a request line and a Host header: no header can be injected. */
 #include "web/url.h"
 
 #include <errno.h>
@@ -8,14 +7,14 @@
 #include <string.h>
 #include <strings.h>
 
-static int bad(const char *text, const char *why, struct fsc_err *err)
+static int bad_url(const char *text, const char *why, struct fsc_err *err)
 {
 	fsc_err_usage(err, "'%s' is not a URL to send to: %s", text, why);
 	return fsc_err_hint(err, "write http://HOST:PORT/PATH or https://HOST:PORT/PATH");
 }
 
-/* What in the text as a whole cannot be; NULL: nothing. */
-static const char *objection(const char *text)
+/* What is wrong with the text as a whole; NULL: nothing. */
+static const char *find_objection(const char *text)
 {
 	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
 		if (*c <= ' ' || *c >= 127)
@@ -43,8 +42,8 @@ static bool port_is_good(const char *s, size_t n)
 }
 
 /* "HOST", "HOST:PORT", "[V6]" or "[V6]:PORT" in n bytes: where the host and the port are. */
-static const char *split(const char *s, size_t n, const char **host, size_t *n_host,
-			 const char **port, size_t *n_port)
+static const char *split_authority(const char *s, size_t n, const char **host, size_t *n_host,
+				   const char **port, size_t *n_port)
 {
 	const char *end = memchr(s, ':', n);
 
@@ -70,18 +69,18 @@ static const char *split(const char *s, size_t n, const char **host, size_t *n_h
 
 int fsc_url_parse(const char *text, struct fsc_url *ret, struct fsc_err *err)
 {
-	const char *why = objection(text), *host, *port, *at;
+	const char *why = find_objection(text), *host, *port, *at;
 	size_t n, n_host, n_port;
 
 	*ret = (struct fsc_url){0};
 	at = after_scheme(text, &ret->tls);
 	if (!at)
-		return bad(text, "it begins neither with http:// nor with https://", err);
+		return bad_url(text, "it begins neither with http:// nor with https://", err);
 	n = strcspn(at, "/");
 	if (!why)
-		why = split(at, n, &host, &n_host, &port, &n_port);
+		why = split_authority(at, n, &host, &n_host, &port, &n_port);
 	if (why)
-		return bad(text, why, err);
+		return bad_url(text, why, err);
 	ret->host = strndup(host, n_host);
 	ret->port = port ? strndup(port, n_port) : strdup(ret->tls ? "443" : "80");
 	ret->authority = strndup(at, n);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 
-int fsc_wait(int fd, short events, const struct fsc_patience *p)
+int fsc_wait(int fd, short events, const struct fsc_deadline *p)
 {
 	struct pollfd fds[2] = {{.fd = fd, .events = events}, {.fd = p->stop_fd, .events = POLLIN}};
 

@@ -1,17 +1,15 @@
-/* Waiting for a descriptor, but not beyond a moment, and not when told to stop. */
+/* Waiting for a descriptor until a deadline or a request to stop. */
 #ifndef FSC_WEB_WAIT_H
 #define FSC_WEB_WAIT_H
 
 #include <stdint.h>
 
-/* Until when, and what cuts it short. */
-struct fsc_patience {
+struct fsc_deadline {
 	uint64_t until; /* on the monotonic clock, ns */
-	int stop_fd;	/* readable: stop; -1: nothing does */
+	int stop_fd;	/* readable: stop; -1: none */
 };
 
-/* The events that came (poll's); -ETIMEDOUT, -ECANCELED where stop_fd is readable, or another
- * negative errno. */
-int fsc_wait(int fd, short events, const struct fsc_patience *p);
+/* poll()'s events; -ETIMEDOUT, -ECANCELED if stop_fd is readable, or another negative errno. */
+int fsc_wait(int fd, short events, const struct fsc_deadline *p);
 
 #endif
