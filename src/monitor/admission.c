@@ -26,14 +26,14 @@ static bool is_process(const struct fsc_latency *row)
 	return row->key.pid != FSC_TALLY_NOBODY && row->key.pid != FSC_TALLY_FOLDED;
 }
 
-/* Processes are let in while there is room: a look that finds many at once stays below the cap. */
-struct look {
+/* One pass of fsc_admission_fold(): many new processes at once stay below the cap, too. */
+struct folding {
 	const struct fsc_admission *a;
-	struct fsc_map now; /* becomes what is remembered */
+	struct fsc_map now; /* the next states */
 	size_t used, each, cap;
 };
 
-static uint64_t let_in(struct look *l)
+static uint64_t admit_new(struct folding *l)
 {
 	if (l->used + l->each > l->cap)
 		return FOLDED;
@@ -41,8 +41,7 @@ static uint64_t let_in(struct look *l)
 	return ADMITTED;
 }
 
-/* What the process of a row has. */
-static bool decide(struct look *l, const struct fsc_latency *row, uint64_t *ret)
+static bool decide_row(struct folding *l, const struct fsc_latency *row, uint64_t *ret)
 {
 	const uint64_t *was = fsc_map_get(&l->a->states, &row->key.pid, sizeof(row->key.pid));
 	uint64_t *state = fsc_map_put(&l->now, &row->key.pid, sizeof(row->key.pid), NULL);
@@ -50,7 +49,7 @@ static bool decide(struct look *l, const struct fsc_latency *row, uint64_t *ret)
 	if (!state)
 		return false;
 	if (*state == UNKNOWN)
-		*state = was ? *was : let_in(l);
+		*state = was ? *was : admit_new(l);
 	*ret = *state;
 	return true;
 }
@@ -58,14 +57,14 @@ static bool decide(struct look *l, const struct fsc_latency *row, uint64_t *ret)
 int fsc_admission_fold(struct fsc_admission *a, struct fsc_tally *t, size_t cap,
 		       struct fsc_err *err)
 {
-	struct look l = {.a = a, .used = a->rows, .each = t->calls.n_funcs, .cap = cap};
+	struct folding l = {.a = a, .used = a->rows, .each = t->calls.n_funcs, .cap = cap};
 	size_t rows = 0;
 
 	for (size_t i = 0; i < t->calls.rows.n; i++) {
 		struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
 		uint64_t state = UNKNOWN;
 
-		if (is_process(row) && !decide(&l, row, &state)) {
+		if (is_process(row) && !decide_row(&l, row, &state)) {
 			fsc_map_release(&l.now);
 			return fsc_err_nomem(err);
 		}

@@ -1,5 +1,5 @@
-/* A configuration from its file to struct fsc_snoop_config: defaults, the order in which things are
- * read, what must hold between them, and release. Keys are in config_keys.c. */
+/* A configuration from its file to struct fsc_snoop_config: defaults, the order of reading, checks
+ * across keys, and release. Keys are in config_keys.c. */
 #include "monitor/config.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static void set_defaults(struct fsc_snoop_config *c)
 	};
 }
 
-/* ---- the whole ---- */
+/* ---- the file ---- */
 
 static int unknown_key(struct fsc_config_reader *r, const struct fsc_jsonc_walk *w,
 		       struct fsc_err *err)
@@ -55,8 +55,8 @@ static int unknown_key(struct fsc_config_reader *r, const struct fsc_jsonc_walk 
 	return fsc_config_unknown(r, w->value.node->key, "key", &near, err);
 }
 
-/* Settings first, for functions take over what they do not say themselves; then the groups; then
- * what speaks of groups. */
+/* Settings first, since they are the defaults of functions; then the groups; then what refers to
+ * groups. */
 enum pass { SETTINGS, GROUPS, LATE };
 
 static int read_pass(struct fsc_config_reader *r, enum pass pass, struct fsc_err *err)
@@ -119,7 +119,7 @@ static void note_dots(const struct fsc_jsonc *d)
 		*FSC_AT(unsigned, &d->dots, 0), d->dots.n > 1 ? ", here and further down" : "");
 }
 
-/* Takes the text over. */
+/* Takes ownership of the text. */
 static int read_text(char *text, size_t n, struct fsc_snoop_config *c, struct fsc_err *err)
 {
 	struct fsc_jsonc d;
@@ -205,6 +205,27 @@ void fsc_snoop_config_remove(struct fsc_snoop_config *c, size_t i)
 	memmove(f, f + 1, (c->funcs.n - i) * sizeof(*f));
 }
 
+int fsc_config_push(struct fsc_vec *texts, const char *text, struct fsc_err *err)
+{
+	char **slot = fsc_vec_push(texts);
+
+	if (slot)
+		*slot = strdup(text);
+	return slot && *slot ? 0 : fsc_err_nomem(err);
+}
+
+int fsc_config_push_label(struct fsc_vec *labels, const char *name, const char *value,
+			  struct fsc_err *err)
+{
+	struct fsc_label *l = fsc_vec_push(labels);
+
+	if (!l)
+		return fsc_err_nomem(err);
+	l->name = strdup(name);
+	l->value = strdup(value);
+	return l->name && l->value ? 0 : fsc_err_nomem(err);
+}
+
 int fsc_snoop_config_pids(struct fsc_snoop_config *c, const pid_t *pids, size_t n,
 			  struct fsc_err *err)
 {
@@ -221,16 +242,11 @@ int fsc_snoop_config_pids(struct fsc_snoop_config *c, const pid_t *pids, size_t 
 int fsc_snoop_config_command(struct fsc_snoop_config *c, char *const *argv, size_t n,
 			     struct fsc_err *err)
 {
-	for (size_t i = 0; i < n; i++) {
-		char **slot = fsc_vec_push(&c->targets.command);
+	int rc = 0;
 
-		if (!slot)
-			return fsc_err_nomem(err);
-		*slot = strdup(argv[i]);
-		if (!*slot)
-			return fsc_err_nomem(err);
-	}
-	return 0;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = fsc_config_push(&c->targets.command, argv[i], err);
+	return rc;
 }
 
 static void release_libraries(struct fsc_vec *v)

@@ -1,4 +1,4 @@
-/* Values of which more is asked than their type: addresses, labels, headers, processes. */
+/* Values with checks beyond their type: addresses, labels, headers, processes. */
 #include "monitor/config_keys.h"
 
 #include <ctype.h>
@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "base/cleanup.h"
+#include "web/client.h"
 
 /* ---- addresses ---- */
 
@@ -81,7 +82,7 @@ int fsc_config_check_socket(struct fsc_config_reader *r, struct fsc_jsonc_value 
 	return socket_path(r, v, *text, err);
 }
 
-/* Without a host it is the loopback's. */
+/* Without a host, loopback. */
 int fsc_config_check_stream(struct fsc_config_reader *r, struct fsc_jsonc_value v, char **text,
 			    struct fsc_err *err)
 {
@@ -106,17 +107,6 @@ int fsc_config_check_stream(struct fsc_config_reader *r, struct fsc_jsonc_value 
 
 /* ---- names and values ---- */
 
-static int push_pair(struct fsc_vec *to, const char *name, const char *value, struct fsc_err *err)
-{
-	struct fsc_label *l = fsc_vec_push(to);
-
-	if (!l)
-		return fsc_err_nomem(err);
-	l->name = strdup(name);
-	l->value = strdup(value);
-	return l->name && l->value ? 0 : fsc_err_nomem(err);
-}
-
 static bool is_label(const char *s)
 {
 	if (!isalpha((unsigned char)*s) && *s != '_')
@@ -127,7 +117,7 @@ static bool is_label(const char *s)
 	return true;
 }
 
-/* Whether a label's name can be had; those of funcscope's own series cannot. */
+/* Names of funcscope's own labels are reserved. */
 static int check_label(struct fsc_config_reader *r, size_t at, const char *name,
 		       struct fsc_err *err)
 {
@@ -162,23 +152,18 @@ int fsc_config_read_labels(struct fsc_config_reader *r, const struct fsc_config_
 		if (!rc)
 			rc = fsc_config_text(r, w.value, "a label's value", true, err);
 		if (!rc)
-			rc = push_pair(to, w.key, json_string_value(w.value.json), err);
+			rc = fsc_config_push_label(to, w.key, json_string_value(w.value.json), err);
 	}
 	return rc;
 }
 
 static bool is_header(const char *s)
 {
-	if (!*s)
-		return false;
-	for (; *s; s++)
-		if (!isalnum((unsigned char)*s) && !strchr("!#$%&'*+-.^_`|~", *s))
-			return false;
-	return true;
+	return !fsc_post_header_check(&(struct fsc_label){s, ""}, NULL);
 }
 
-static int once(struct fsc_config_reader *r, struct fsc_jsonc_value v, const struct fsc_vec *to,
-		struct fsc_err *err)
+static int check_headers_once(struct fsc_config_reader *r, struct fsc_jsonc_value v,
+			      const struct fsc_vec *to, struct fsc_err *err)
 {
 	if (to->n)
 		return fsc_jsonc_err(r->doc, v.node->key, err,
@@ -197,19 +182,19 @@ int fsc_config_read_headers(struct fsc_config_reader *r, const struct fsc_config
 		return fsc_jsonc_err(r->doc, v.node->value, err,
 				     "\"%s\" (%s) must be an object of names and strings", k->name,
 				     k->what);
-	rc = once(r, v, to, err);
+	rc = check_headers_once(r, v, to, err);
 	while (!rc && fsc_jsonc_next(&w)) {
 		if (!is_header(w.key))
 			return fsc_jsonc_err(r->doc, w.value.node->key, err,
 					     "\"%.60s\" is not a header name", w.key);
 		rc = fsc_config_text(r, w.value, "a header's value", false, err);
 		if (!rc)
-			rc = push_pair(to, w.key, json_string_value(w.value.json), err);
+			rc = fsc_config_push_label(to, w.key, json_string_value(w.value.json), err);
 	}
 	return rc;
 }
 
-/* One line, cut out of its text; empty ones and those that begin with '#' say nothing. */
+/* One line; empty ones and those that begin with '#' are skipped. */
 static int header_line(const char *path, unsigned number, char *line, struct fsc_vec *to,
 		       struct fsc_err *err)
 {
@@ -229,7 +214,7 @@ static int header_line(const char *path, unsigned number, char *line, struct fsc
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return fsc_err_set(err, EINVAL, "%s:%u: a control character in a header",
 					   path, number);
-	return push_pair(to, line, value, err);
+	return fsc_config_push_label(to, line, value, err);
 }
 
 int fsc_config_read_headers_file(struct fsc_config_reader *r, const struct fsc_config_key *k,
@@ -243,7 +228,7 @@ int fsc_config_read_headers_file(struct fsc_config_reader *r, const struct fsc_c
 
 	(void)k;
 	if (!rc)
-		rc = once(r, v, to, err);
+		rc = check_headers_once(r, v, to, err);
 	if (rc)
 		return rc;
 	rc = fsc_jsonc_slurp(json_string_value(v.json), "the file of headers", &text, &n, &why);
@@ -284,20 +269,15 @@ int fsc_config_read_pids(struct fsc_config_reader *r, const struct fsc_config_ke
 	return 0;
 }
 
-/* An argument may be anything, even empty; a program's name may not. */
+/* An argument may be any string, even empty; the program's name may not. */
 static int push_argument(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 			 struct fsc_vec *argv, struct fsc_err *err)
 {
 	const char *s = json_string_value(v.json);
-	char **slot;
 
 	if (!s || !argv->n)
 		return fsc_config_push_text(r, v, "an item of \"command\"", argv, err);
-	slot = fsc_vec_push(argv);
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = strdup(s);
-	return *slot ? 0 : fsc_err_nomem(err);
+	return fsc_config_push(argv, s, err);
 }
 
 int fsc_config_read_command(struct fsc_config_reader *r, const struct fsc_config_key *k,

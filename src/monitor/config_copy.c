@@ -1,5 +1,4 @@
-/* A configuration of one's own, to be changed and then used or thrown away: the one in force is
- * never touched. */
+/* A deep copy of a configuration, to be changed and then put in force or dropped. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,12 +13,9 @@ static bool copy_text(char **to, const char *from)
 static bool copy_texts(struct fsc_vec *to, const struct fsc_vec *from)
 {
 	*to = FSC_VEC_INIT(char *);
-	for (size_t i = 0; i < from->n; i++) {
-		char **slot = fsc_vec_push(to);
-
-		if (!slot || !copy_text(slot, *FSC_AT(char *, from, i)))
+	for (size_t i = 0; i < from->n; i++)
+		if (fsc_config_push(to, *FSC_AT(char *, from, i), NULL))
 			return false;
-	}
 	return true;
 }
 
@@ -28,24 +24,9 @@ static bool copy_labels(struct fsc_vec *to, const struct fsc_vec *from)
 	*to = FSC_VEC_INIT(struct fsc_label);
 	for (size_t i = 0; i < from->n; i++) {
 		const struct fsc_label *l = FSC_AT(struct fsc_label, from, i);
-		struct fsc_label *slot = fsc_vec_push(to);
 
-		if (!slot || !copy_text((char **)&slot->name, l->name) ||
-		    !copy_text((char **)&slot->value, l->value))
+		if (fsc_config_push_label(to, l->name, l->value, NULL))
 			return false;
-	}
-	return true;
-}
-
-static bool copy_pids(struct fsc_vec *to, const struct fsc_vec *from)
-{
-	*to = FSC_VEC_INIT(pid_t);
-	for (size_t i = 0; i < from->n; i++) {
-		pid_t *slot = fsc_vec_push(to);
-
-		if (!slot)
-			return false;
-		*slot = *FSC_AT(pid_t, from, i);
 	}
 	return true;
 }
@@ -83,13 +64,17 @@ static bool copy_libraries(struct fsc_vec *to, const struct fsc_vec *from)
 	return true;
 }
 
-static bool copy_targets(struct fsc_filter *to, const struct fsc_filter *from)
+static bool copy_targets(struct fsc_snoop_config *c, const struct fsc_filter *from)
 {
-	return copy_pids(&to->pids, &from->pids) && copy_texts(&to->names, &from->names) &&
-	       copy_texts(&to->cgroups, &from->cgroups) && copy_texts(&to->command, &from->command);
+	struct fsc_filter *to = &c->targets;
+
+	to->pids = FSC_VEC_INIT(pid_t);
+	return !fsc_snoop_config_pids(c, from->pids.data, from->pids.n, NULL) &&
+	       copy_texts(&to->names, &from->names) && copy_texts(&to->cgroups, &from->cgroups) &&
+	       copy_texts(&to->command, &from->command);
 }
 
-/* Everything that is owned; the rest is there already. */
+/* Everything that is owned; the rest was copied by assignment. */
 static bool copy_owned(struct fsc_snoop_config *to, const struct fsc_snoop_config *from)
 {
 	return copy_text(&to->path, from->path) && copy_text(&to->report.to, from->report.to) &&
@@ -101,8 +86,7 @@ static bool copy_owned(struct fsc_snoop_config *to, const struct fsc_snoop_confi
 	       copy_text(&to->spool_directory, from->spool_directory) &&
 	       copy_funcs(&to->funcs, &from->funcs) &&
 	       copy_libraries(&to->libraries, &from->libraries) &&
-	       copy_targets(&to->targets, &from->targets) &&
-	       copy_labels(&to->labels, &from->labels) &&
+	       copy_targets(to, &from->targets) && copy_labels(&to->labels, &from->labels) &&
 	       copy_labels(&to->otlp.headers, &from->otlp.headers);
 }
 

@@ -1,4 +1,4 @@
-/* The functions of a configuration: groups, presets, and the libraries they are looked for in. */
+/* The functions of a configuration: groups, presets, and the libraries to search. */
 #include "monitor/config_keys.h"
 
 #include <ctype.h>
@@ -28,7 +28,7 @@ bool fsc_config_is_group(const char *key, char *buf, size_t size)
 	return true;
 }
 
-/* A group's name becomes part of a library's, and a label. */
+/* A group's name is used in file names and labels. */
 static bool is_group_name(const char *s)
 {
 	if (!*s || strlen(s) > LONGEST_GROUP)
@@ -39,9 +39,9 @@ static bool is_group_name(const char *s)
 	return true;
 }
 
-/* ---- what was there before ---- */
+/* ---- names and symbols seen ---- */
 
-/* What a word (a name, a symbol) of a group is filed under in the map of the reader. */
+/* The key of a word (a name, a symbol) of a group in the reader's map. */
 struct word {
 	char key[LONGEST_GROUP + 4400];
 	size_t n;
@@ -56,9 +56,9 @@ static struct word word_of(char kind, const char *group, const char *text)
 	return w;
 }
 
-/* Files it; NULL when memory is out. */
-static uint64_t *seen(struct fsc_config_reader *r, char kind, const char *group, const char *text,
-		      bool *ret_new)
+/* NULL when memory is out. */
+static uint64_t *note_word(struct fsc_config_reader *r, char kind, const char *group,
+			   const char *text, bool *ret_new)
 {
 	const struct word w = word_of(kind, group, text);
 
@@ -92,7 +92,7 @@ static int check_pattern(struct fsc_config_reader *r, struct fsc_jsonc_value v, 
 	return 0;
 }
 
-/* What is behind a display name: a symbol, or an object that has one. */
+/* The value of a display name: a symbol, or an object that has one. */
 static int read_func(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 		     struct fsc_snoop_func *f, struct fsc_err *err)
 {
@@ -114,7 +114,8 @@ static int read_func(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 	return check_pattern(r, v, f->symbol, err);
 }
 
-static int check_name(struct fsc_config_reader *r, size_t at, const char *name, struct fsc_err *err)
+/* What is wrong with a display name; NULL: nothing. */
+static const char *name_problem(const char *name)
 {
 	const char *why = NULL;
 
@@ -125,19 +126,20 @@ static int check_name(struct fsc_config_reader *r, size_t at, const char *name, 
 	for (const char *p = name; *p; p++)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			why = "a function's name must not contain control characters";
-	return why ? fsc_jsonc_err(r->doc, at, err, "%s", why) : 0;
+	return why;
 }
 
 static int add_func(struct fsc_config_reader *r, const char *group, const char *name,
 		    struct fsc_jsonc_value v, struct fsc_err *err)
 {
+	const char *why = name_problem(name);
 	struct fsc_snoop_func *f;
 	bool is_new;
-	int rc = check_name(r, v.node->key, name, err);
+	int rc;
 
-	if (rc)
-		return rc;
-	if (!seen(r, 'n', group, name, &is_new))
+	if (why)
+		return fsc_jsonc_err(r->doc, v.node->key, err, "%s", why);
+	if (!note_word(r, 'n', group, name, &is_new))
 		return fsc_err_nomem(err);
 	if (!is_new)
 		return fsc_jsonc_err(r->doc, v.node->key, err, "\"%.60s\" is in group \"%s\" twice",
@@ -151,7 +153,7 @@ static int add_func(struct fsc_config_reader *r, const char *group, const char *
 		return rc;
 	if (!f->errors_given)
 		f->errors = fsc_error_rule_of(group, f->symbol);
-	return seen(r, 's', group, f->symbol, NULL) ? 0 : fsc_err_nomem(err);
+	return note_word(r, 's', group, f->symbol, NULL) ? 0 : fsc_err_nomem(err);
 }
 
 int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_jsonc_value v,
@@ -169,7 +171,7 @@ int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_js
 	if (!json_is_object(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
 				     "\"%s\" must be an object of names and symbols", key);
-	if (!seen(r, 'g', group, "", NULL))
+	if (!note_word(r, 'g', group, "", NULL))
 		return fsc_err_nomem(err);
 	while (!rc && fsc_jsonc_next(&w))
 		rc = add_func(r, group, w.key, w.value, err);
@@ -207,10 +209,11 @@ static int add_preset_func(struct fsc_config_reader *r, const char *group,
 	bool new_name, new_symbol;
 	struct fsc_snoop_func *f;
 
-	if (!seen(r, 'n', group, row->name, &new_name) || !seen(r, 's', group, symbol, &new_symbol))
+	if (!note_word(r, 'n', group, row->name, &new_name) ||
+	    !note_word(r, 's', group, symbol, &new_symbol))
 		return fsc_err_nomem(err);
 	if (!new_name || !new_symbol)
-		return 0; /* what the file itself says goes first */
+		return 0; /* the file takes precedence */
 	f = push_func(r->to, group, row->name, symbol);
 	if (!f)
 		return fsc_err_nomem(err);
@@ -246,7 +249,7 @@ static int read_preset(struct fsc_config_reader *r, struct fsc_jsonc_value v, st
 		fsc_nearest_offer(&near, p->name);
 		if (strcmp(p->name, s) != 0)
 			continue;
-		if (!seen(r, 'p', s, "", &is_new))
+		if (!note_word(r, 'p', s, "", &is_new))
 			return fsc_err_nomem(err);
 		if (!is_new)
 			return fsc_jsonc_err(r->doc, v.node->value, err,
@@ -315,7 +318,7 @@ static int unknown_group(struct fsc_config_reader *r, const char *group, size_t 
 	return fsc_config_unknown(r, at, "group", &near, err);
 }
 
-/* Groups of the file, and those that are known anyway. */
+/* Groups of the file, "custom" and the presets. */
 static int check_group(struct fsc_config_reader *r, const char *group, size_t at,
 		       struct fsc_err *err)
 {
@@ -362,14 +365,9 @@ static int apply_libraries(const struct fsc_snoop_config *c, struct fsc_snoop_fu
 		const struct fsc_snoop_libraries *l =
 		    FSC_AT(const struct fsc_snoop_libraries, &c->libraries, i);
 
-		for (size_t j = 0; !strcmp(l->group, f->group) && j < l->patterns.n; j++) {
-			char **slot = fsc_vec_push(&f->libraries);
-
-			if (slot)
-				*slot = strdup(*FSC_AT(char *, &l->patterns, j));
-			if (!slot || !*slot)
-				return fsc_err_nomem(err);
-		}
+		for (size_t j = 0; !strcmp(l->group, f->group) && j < l->patterns.n; j++)
+			if (fsc_config_push(&f->libraries, *FSC_AT(char *, &l->patterns, j), err))
+				return -ENOMEM;
 	}
 	return 0;
 }
@@ -385,16 +383,6 @@ int fsc_config_apply_libraries(struct fsc_snoop_config *c, struct fsc_err *err)
 
 /* ---- at run time ---- */
 
-static bool is_name(const char *s)
-{
-	if (!*s || strlen(s) > LONGEST_NAME)
-		return false;
-	for (; *s; s++)
-		if ((unsigned char)*s < ' ' || *s == 0x7f)
-			return false;
-	return true;
-}
-
 int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const char *name,
 			 const char *symbol, struct fsc_err *err)
 {
@@ -404,7 +392,7 @@ int fsc_snoop_config_add(struct fsc_snoop_config *c, const char *group, const ch
 		return fsc_err_set(err, EINVAL,
 				   "'%.60s' is not a group: letters, digits and _-+., %d at most",
 				   group, LONGEST_GROUP);
-	if (!is_name(name))
+	if (name_problem(name))
 		return fsc_err_set(err, EINVAL,
 				   "a function's name is 1 to %d bytes without "
 				   "control characters",

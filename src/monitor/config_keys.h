@@ -1,6 +1,5 @@
-/* The keys of a configuration as tables: a row says a key's name, its type, where its value goes
- * and what it is for. One reader reads them all; tests compare them with the schema and the page.
- */
+/* The keys of a configuration as tables: a row has a key's name, its type, where its value goes and
+ * what it is for. Tests compare them with the schema and the documentation. */
 #ifndef FSC_MONITOR_CONFIG_KEYS_H
 #define FSC_MONITOR_CONFIG_KEYS_H
 
@@ -20,15 +19,15 @@ enum fsc_config_type {
 	FSC_CONFIG_PERCENT, /* double */
 	FSC_CONFIG_CHOICE,  /* bool: whether it is the second of choices */
 	FSC_CONFIG_TEXTS,   /* struct fsc_vec of char * */
-	FSC_CONFIG_NOTE,    /* a text that is for others to read */
+	FSC_CONFIG_NOTE,    /* a text that is ignored */
 	FSC_CONFIG_SECTION, /* an object with keys of its own, in the same struct */
-	FSC_CONFIG_OTHER,   /* read by a function of its own */
+	FSC_CONFIG_OTHER,   /* has its own reader */
 };
 
 struct fsc_config_reader {
 	const struct fsc_jsonc *doc;
 	struct fsc_snoop_config *to;
-	struct fsc_map seen; /* names and symbols of groups, to find them again */
+	struct fsc_map seen; /* names and symbols of groups */
 };
 
 struct fsc_config_key {
@@ -37,12 +36,12 @@ struct fsc_config_key {
 	size_t offset; /* of the value in the table's struct */
 	const char *what;
 	double min, max;
-	bool or_zero;			   /* 0 is fine though it is below min */
+	bool or_zero;			   /* 0 is valid though below min */
 	const char *const *choices;	   /* FSC_CONFIG_CHOICE */
 	const struct fsc_config_key *keys; /* FSC_CONFIG_SECTION */
 	const char *needs; /* FSC_CONFIG_SECTION: this key must be in it; NULL: none */
 	bool late;	   /* read when all functions are known */
-	/* FSC_CONFIG_TEXT: judges the text, which it may replace; NULL: anything goes. */
+	/* FSC_CONFIG_TEXT: checks the text, and may replace it; NULL: anything is valid. */
 	int (*check)(struct fsc_config_reader *r, struct fsc_jsonc_value v, char **text,
 		     struct fsc_err *err);
 	/* FSC_CONFIG_OTHER */
@@ -50,12 +49,12 @@ struct fsc_config_key {
 		    struct fsc_jsonc_value v, void *to, struct fsc_err *err);
 };
 
-/* Of the whole file, but for the groups of functions; of struct fsc_snoop_config. */
+/* Keys of the file, except for groups of functions; in struct fsc_snoop_config. */
 extern const struct fsc_config_key fsc_config_keys[];
-/* Of one function; of struct fsc_snoop_func. */
+/* Keys of one function; in struct fsc_snoop_func. */
 extern const struct fsc_config_key fsc_config_func_keys[];
 
-/* NULL where the table has no such key. */
+/* NULL if the table has no such key. */
 const struct fsc_config_key *fsc_config_key_find(const struct fsc_config_key *keys,
 						 const char *name);
 /* Reads one value into base, the table's struct. */
@@ -65,12 +64,12 @@ int fsc_config_value(struct fsc_config_reader *r, const struct fsc_config_key *k
 int fsc_config_object(struct fsc_config_reader *r, const struct fsc_config_key *keys,
 		      struct fsc_jsonc_value v, void *base, struct fsc_err *err);
 
-/* ---- words for what is wrong ---- */
+/* ---- errors ---- */
 
 /* "must be WANTED (what it is for), not a number", at v. */
 int fsc_config_wrong(struct fsc_config_reader *r, const struct fsc_config_key *k,
 		     struct fsc_jsonc_value v, const char *wanted, struct fsc_err *err);
-/* Fails unless v is a text that is not empty (or may be) and has no control characters. */
+/* Fails unless v is a string without control characters, not empty unless allowed. */
 int fsc_config_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, const char *what,
 		    bool may_be_empty, struct fsc_err *err);
 /* The same, appended to a struct fsc_vec of char *. */
@@ -80,7 +79,7 @@ int fsc_config_push_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, 
 int fsc_config_unknown(struct fsc_config_reader *r, size_t at, const char *what,
 		       const struct fsc_nearest *near, struct fsc_err *err);
 
-/* ---- values that are more than one thing: config_checks.c ---- */
+/* ---- values with their own checks: config_checks.c ---- */
 
 int fsc_config_check_url(struct fsc_config_reader *r, struct fsc_jsonc_value v, char **text,
 			 struct fsc_err *err);
@@ -117,7 +116,7 @@ bool fsc_config_is_group(const char *key, char *buf, size_t size);
 /* Reads a group of functions. */
 int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_jsonc_value v,
 		     struct fsc_err *err);
-/* Gives functions that name no library those that the configuration has for their group. */
+/* Gives functions without a library those configured for their group. */
 int fsc_config_apply_libraries(struct fsc_snoop_config *c, struct fsc_err *err);
 
 #endif

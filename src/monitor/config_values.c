@@ -1,5 +1,4 @@
-/* One value at a time, by the rows of the tables: a reader for each type, and the words for what is
- * wrong with one. */
+/* Reads values by the rows of the tables: a reader for each type, and its errors. */
 #include "monitor/config_keys.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 enum { LONGEST = 4096 }; /* bytes of a text: a path, a mangled name */
 
-/* ---- words ---- */
+/* ---- errors ---- */
 
 static const char *kind_of(const json_t *v)
 {
@@ -59,7 +58,7 @@ int fsc_config_unknown(struct fsc_config_reader *r, size_t at, const char *what,
 			     near->wanted, text);
 }
 
-/* A number outside of what its row allows; the bounds in a unit. */
+/* A number outside the range of its row, whose bounds have a unit. */
 static int out_of_range(struct fsc_config_reader *r, const struct fsc_config_key *k,
 			struct fsc_jsonc_value v, const char *unit, struct fsc_err *err)
 {
@@ -92,15 +91,8 @@ int fsc_config_push_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, 
 			 struct fsc_vec *to, struct fsc_err *err)
 {
 	int rc = fsc_config_text(r, v, what, false, err);
-	char **slot;
 
-	if (rc)
-		return rc;
-	slot = fsc_vec_push(to);
-	if (!slot)
-		return fsc_err_nomem(err);
-	*slot = strdup(json_string_value(v.json));
-	return *slot ? 0 : fsc_err_nomem(err);
+	return rc ? rc : fsc_config_push(to, json_string_value(v.json), err);
 }
 
 /* ---- a reader for each type ---- */

@@ -17,11 +17,11 @@
 
 enum {
 	MOST_CLIENTS = 64,
-	LAST_MS = 500, /* for a client to read on, at the end */
+	LAST_MS = 500, /* for a client to read the rest, at the end */
 	LAST_TRIES = 50,
 	MOST_REQUEST = 64 << 10,
 	MOST_WAITING = 4 << 20, /* bytes that a client has not read */
-	MOST_UNREAD = 64 << 10, /* of answers, before it is listened to again */
+	MOST_UNREAD = 64 << 10, /* beyond this no more requests are read */
 };
 
 int fsc_control_new(fsc_control_fn fn, void *arg, struct fsc_control **ret, struct fsc_err *err)
@@ -63,8 +63,8 @@ size_t fsc_control_clients(const struct fsc_control *c)
 
 /* ---- clients ---- */
 
-/* Unix sockets are ours by their mode; the kernel says who it is all the same. */
-static bool is_ours(int fd)
+/* The socket's mode admits only us and root; this checks the peer as well. */
+static bool is_trusted(int fd)
 {
 	struct ucred peer;
 	socklen_t n = sizeof(peer);
@@ -81,7 +81,7 @@ static int accept_all(struct fsc_control *c, const struct listener *l, struct fs
 
 		if (fd < 0)
 			return 0;
-		if (c->clients.n >= MOST_CLIENTS || (l->local && !is_ours(fd))) {
+		if (c->clients.n >= MOST_CLIENTS || (l->local && !is_trusted(fd))) {
 			close(fd);
 			continue;
 		}
@@ -94,7 +94,7 @@ static int accept_all(struct fsc_control *c, const struct listener *l, struct fs
 	}
 }
 
-static void flush(struct client *x)
+static void flush_client(struct client *x)
 {
 	while (x->sent < x->out.n && !x->gone) {
 		ssize_t n = send(x->fd, x->out.s + x->sent, x->out.n - x->sent, MSG_NOSIGNAL);
@@ -115,21 +115,21 @@ static void flush(struct client *x)
 	}
 }
 
-/* Tells a client what it has missed, as soon as it reads on. */
-static void say_dropped(struct client *x)
+/* Tells a client how much was dropped, once it reads again. */
+static void report_dropped(struct client *x)
 {
-	if (x->dropped == x->dropped_said || x->out.n - x->sent > MOST_WAITING / 2)
+	if (x->dropped == x->dropped_reported || x->out.n - x->sent > MOST_WAITING / 2)
 		return;
 	fsc_json_line(&x->out, "dropped");
-	fsc_json_uint(&x->out, "count", x->dropped - x->dropped_said);
+	fsc_json_uint(&x->out, "count", x->dropped - x->dropped_reported);
 	fsc_json_line_end(&x->out);
-	x->dropped_said = x->dropped;
+	x->dropped_reported = x->dropped;
 }
 
-/* Appends lines for a client, unless it has too much to read already. */
-static void give(struct fsc_control *c, struct client *x, const struct fsc_buf *lines)
+/* Queues lines for a client, or drops them if it has too many unread. */
+static void send_lines(struct fsc_control *c, struct client *x, const struct fsc_buf *lines)
 {
-	say_dropped(x);
+	report_dropped(x);
 	if (x->out.n - x->sent + lines->n > MOST_WAITING) {
 		x->dropped++;
 		c->dropped++;
@@ -137,13 +137,13 @@ static void give(struct fsc_control *c, struct client *x, const struct fsc_buf *
 	}
 	fsc_buf_add(&x->out, lines->s, lines->n);
 	x->gone |= fsc_buf_failed(&x->out);
-	flush(x);
+	flush_client(x);
 }
 
 /* ---- subscriptions ---- */
 
-/* Whether an array of the subscription, if it has one, holds something that fits. */
-static bool fits(const json_t *wants, const char *key, const char *text)
+/* Whether the subscription has no such array, or one of its patterns matches. */
+static bool matches_any(const json_t *wants, const char *key, const char *text)
 {
 	const json_t *all = json_object_get(wants, key);
 	size_t i;
@@ -158,7 +158,7 @@ static bool fits(const json_t *wants, const char *key, const char *text)
 
 static bool wants_type(const struct client *x, const char *type)
 {
-	return x->wants && !x->gone && fits(x->wants, "types", type);
+	return x->wants && !x->gone && matches_any(x->wants, "types", type);
 }
 
 bool fsc_control_wants(const struct fsc_control *c, const char *type)
@@ -193,15 +193,15 @@ void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 	for (size_t i = 0; i < c->clients.n; i++) {
 		struct client *x = client_at(c, i);
 
-		if (wants_call(x, call) && fits(x->wants, "functions", call->func->name) &&
-		    fits(x->wants, "groups", call->func->group ? call->func->group : "") &&
+		if (wants_call(x, call) && matches_any(x->wants, "functions", call->func->name) &&
+		    matches_any(x->wants, "groups", call->func->group ? call->func->group : "") &&
 		    wants_pid(x, call->pid) &&
 		    (!call->has_duration || (double)call->duration_ns >= x->min_ns))
-			give(c, x, line);
+			send_lines(c, x, line);
 	}
 }
 
-static bool all_of(const json_t *request, const char *key, json_type type)
+static bool is_list_of(const json_t *request, const char *key, json_type type)
 {
 	const json_t *all = json_object_get(request, key);
 	size_t i;
@@ -215,13 +215,16 @@ static bool all_of(const json_t *request, const char *key, json_type type)
 	return true;
 }
 
-static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struct fsc_err *err)
+static int subscribe_client(struct client *x, json_t *request, struct fsc_buf *b,
+			    struct fsc_err *err)
 {
 	const char *least = json_string_value(json_object_get(request, "min_duration"));
 	double min_ns = 0;
 
-	if (!all_of(request, "types", JSON_STRING) || !all_of(request, "functions", JSON_STRING) ||
-	    !all_of(request, "groups", JSON_STRING) || !all_of(request, "pids", JSON_INTEGER))
+	if (!is_list_of(request, "types", JSON_STRING) ||
+	    !is_list_of(request, "functions", JSON_STRING) ||
+	    !is_list_of(request, "groups", JSON_STRING) ||
+	    !is_list_of(request, "pids", JSON_INTEGER))
 		return fsc_err_set(
 		    err, EINVAL,
 		    "types, functions and groups are lists of strings, pids is a list of numbers");
@@ -238,8 +241,8 @@ static int subscribe(struct client *x, json_t *request, struct fsc_buf *b, struc
 
 /* ---- requests ---- */
 
-static int answer(struct fsc_control *c, struct client *x, json_t *request, struct fsc_buf *b,
-		  struct fsc_err *err)
+static int answer_request(struct fsc_control *c, struct client *x, json_t *request,
+			  struct fsc_buf *b, struct fsc_err *err)
 {
 	const char *what = json_string_value(json_object_get(request, "request"));
 
@@ -248,11 +251,11 @@ static int answer(struct fsc_control *c, struct client *x, json_t *request, stru
 				   "a request is an object with a member \"request\": add, remove, "
 				   "list, stats, status, reload or subscribe");
 	if (!strcmp(what, "subscribe"))
-		return subscribe(x, request, b, err);
+		return subscribe_client(x, request, b, err);
 	return c->fn(request, x->local, b, c->arg, err);
 }
 
-static void handle(struct fsc_control *c, struct client *x, const char *line, size_t n)
+static void handle_line(struct fsc_control *c, struct client *x, const char *line, size_t n)
 {
 	struct fsc_err err = {0};
 	json_error_t why;
@@ -261,7 +264,7 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 
 	if (!request)
 		fsc_err_set(&err, EINVAL, "not JSON: %s", why.text);
-	else if (!answer(c, x, request, &b, &err) && x->wants != request) {
+	else if (!answer_request(c, x, request, &b, &err) && x->wants != request) {
 		fsc_json_line(&b, "done");
 		fsc_json_line_end(&b);
 	}
@@ -273,10 +276,10 @@ static void handle(struct fsc_control *c, struct client *x, const char *line, si
 		fsc_json_line_end(&b);
 	}
 	json_decref(request);
-	/* An answer was asked for, and is never dropped. */
+	/* Answers, unlike events, are never dropped. */
 	fsc_buf_add(&x->out, fsc_buf_str(&b), b.n);
 	fsc_buf_release(&b);
-	flush(x);
+	flush_client(x);
 }
 
 static void read_client(struct fsc_control *c, struct client *x)
@@ -284,7 +287,7 @@ static void read_client(struct fsc_control *c, struct client *x)
 	char chunk[4096], *end;
 	ssize_t n = 1;
 
-	/* Whoever does not read answers gets no more of them. */
+	/* A client that does not read its answers gets no more of them. */
 	while (x->out.n - x->sent < MOST_UNREAD && (n = recv(x->fd, chunk, sizeof(chunk), 0)) > 0) {
 		fsc_buf_add(&x->in, chunk, (size_t)n);
 		if (fsc_buf_failed(&x->in) || x->in.n > MOST_REQUEST) {
@@ -294,14 +297,14 @@ static void read_client(struct fsc_control *c, struct client *x)
 		while ((end = memchr(x->in.s, '\n', x->in.n))) {
 			size_t len = (size_t)(end - x->in.s);
 
-			handle(c, x, x->in.s, len);
+			handle_line(c, x, x->in.s, len);
 			x->in.n -= len + 1;
 			memmove(x->in.s, end + 1, x->in.n + 1);
 		}
 	}
 	if (n == 0) {
-		x->ends = true; /* it asks no more, but may still read */
-		/* Of TCP nobody says whether it does. */
+		x->ends = true; /* no more requests, but it may still read */
+		/* Over TCP there is no way to know whether it does. */
 		x->gone |= x->wants && !x->local;
 	} else if (n < 0 && errno != EAGAIN && errno != EINTR)
 		x->gone = true;
@@ -330,10 +333,10 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 			read_client(c, x);
 		else
 			x->gone |= has_hung_up(x);
-		say_dropped(x);
-		flush(x);
+		report_dropped(x);
+		flush_client(x);
 	}
-	/* Not before: what is asked for may be told to all of them. */
+	/* Not before: handling a request may send events to all of them. */
 	for (size_t i = 0; i < c->clients.n; i++) {
 		struct client *x = client_at(c, i);
 
@@ -346,16 +349,16 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 	return rc;
 }
 
-/* Whoever reads gets the rest, for a moment. */
-static void finish(struct client *x)
+/* Gives the client some time to read the rest. */
+static void drain_client(struct client *x)
 {
 	struct pollfd p = {.fd = x->fd, .events = POLLOUT};
 
 	for (int i = 0;
-	     i < LAST_TRIES && !x->gone && (x->sent < x->out.n || x->dropped > x->dropped_said);
+	     i < LAST_TRIES && !x->gone && (x->sent < x->out.n || x->dropped > x->dropped_reported);
 	     i++) {
-		say_dropped(x);
-		flush(x);
+		report_dropped(x);
+		flush_client(x);
 		if (x->sent < x->out.n)
 			poll(&p, 1, LAST_MS / LAST_TRIES);
 	}
@@ -366,7 +369,7 @@ void fsc_control_free(struct fsc_control *c)
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->clients.n; i++) {
-		finish(client_at(c, i));
+		drain_client(client_at(c, i));
 		close_client(client_at(c, i));
 	}
 	for (size_t i = 0; i < c->listeners.n; i++) {

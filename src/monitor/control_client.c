@@ -12,8 +12,8 @@
 #include "base/buf.h"
 #include "monitor/control.h"
 
-/* A directory that only we can write to: made if it is not there. */
-static int directory(char *buf, size_t size, struct fsc_err *err)
+/* A directory that only this user can write to, created if missing. */
+static int private_directory(char *buf, size_t size, struct fsc_err *err)
 {
 	struct stat st;
 
@@ -60,8 +60,8 @@ static int connect_to(const char *path, struct fsc_err *err)
 	return rc;
 }
 
-/* Sockets of monitors that were killed. */
-static void remove_left(const char *dir)
+/* Left by monitors that were killed. */
+static void remove_stale_sockets(const char *dir)
 {
 	struct dirent *e;
 	DIR *d = opendir(dir);
@@ -86,11 +86,11 @@ static void remove_left(const char *dir)
 int fsc_control_default(char *buf, size_t size, struct fsc_err *err)
 {
 	char dir[64];
-	int rc = directory(dir, sizeof(dir), err);
+	int rc = private_directory(dir, sizeof(dir), err);
 
 	if (rc)
 		return rc;
-	remove_left(dir);
+	remove_stale_sockets(dir);
 	snprintf(buf, size, "%s/snoop-%d.sock", dir, getpid());
 	return 0;
 }

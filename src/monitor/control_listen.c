@@ -22,19 +22,19 @@ static int add_listener(struct fsc_control *c, int fd, const char *path, struct 
 	return 0;
 }
 
-static bool answers(const struct sockaddr_un *a)
+static bool has_listener(const struct sockaddr_un *a)
 {
 	FSC_AUTO(fsc_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	return fd >= 0 && !connect(fd, (const void *)a, sizeof(*a));
 }
 
-/* A socket that nobody listens on any more was left behind by one that was killed. */
-static void remove_stale(const struct sockaddr_un *a)
+/* A socket without a listener was left by a monitor that was killed. */
+static void remove_stale_socket(const struct sockaddr_un *a)
 {
 	struct stat st;
 
-	if (!lstat(a->sun_path, &st) && S_ISSOCK(st.st_mode) && !answers(a))
+	if (!lstat(a->sun_path, &st) && S_ISSOCK(st.st_mode) && !has_listener(a))
 		unlink(a->sun_path);
 }
 
@@ -49,7 +49,7 @@ static int listen_unix(struct fsc_control *c, const char *path, struct fsc_err *
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fsc_err_sys(err, errno, "cannot make a socket");
-	remove_stale(&a);
+	remove_stale_socket(&a);
 	mask = umask(0177);
 	rc = bind(fd, (const void *)&a, sizeof(a)) || listen(fd, 16) ? -errno : 0;
 	umask(mask);

@@ -13,15 +13,15 @@ struct listener {
 
 struct client {
 	int fd;
-	bool local;	   /* came by a socket that only we and root can use */
+	bool local;	   /* connected to a Unix socket: trusted */
 	bool gone;	   /* to be closed */
-	bool ends;	   /* when all is sent */
-	struct fsc_buf in; /* a request that is not whole yet */
+	bool ends;	   /* to be closed when all is sent */
+	struct fsc_buf in; /* an incomplete request */
 	struct fsc_buf out;
 	size_t sent;   /* of out */
 	json_t *wants; /* the subscription; NULL: none */
 	double min_ns;
-	uint64_t dropped, dropped_said;
+	uint64_t dropped, dropped_reported;
 };
 
 struct fsc_control {

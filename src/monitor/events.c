@@ -1,9 +1,9 @@
-/* Calls that the kernel sent: kept, warned of, and told to those who listen. */
+/* Calls that the kernel sent: kept, logged, and sent to subscribers. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-/* Warnings have a budget that fills up again with time. */
+/* Warnings are rate-limited by a budget that refills with time. */
 static bool may_warn(struct fsc_monitor *m)
 {
 	uint64_t now = fsc_clock_mono();
@@ -52,7 +52,7 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 	size_t n;
 	int rc = 0;
 
-	/* It may have been sent before the process was found not to be meant. */
+	/* It may have been sent before the process was known not to be a target. */
 	if (!m->changing && !fsc_processes_all(m->processes) &&
 	    fsc_processes_unwanted(m->processes, (pid_t)c->pid))
 		return 0;

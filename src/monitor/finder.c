@@ -1,4 +1,4 @@
-/* Files and functions: which may be in which, and what has been looked at. */
+/* Files and functions: which may be in which, and what has been searched. */
 #include "monitor/finder.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "elf/elf.h"
 #include "base/slurp.h"
 
-/* A file, and whose; nobody's (0) is one that some process may use. */
+/* A file and the process that mapped it; 0: none yet. */
 struct noted {
 	pid_t pid;
 	char *path;
@@ -26,15 +26,15 @@ struct noted {
 
 struct fsc_finder {
 	const struct fsc_snoop_config *config;
-	struct fsc_vec ids;    /* uint32_t, per entry of the configuration */
-	struct fsc_map id_of;  /* what an entry says -> its number */
-	struct fsc_map looked; /* struct look -> bool */
-	struct fsc_map told;   /* what was said, to be said once */
-	struct fsc_vec noted;  /* struct noted */
+	struct fsc_vec ids;	 /* uint32_t, per entry of the configuration */
+	struct fsc_map id_of;	 /* content of an entry -> its id */
+	struct fsc_map searched; /* struct search_key -> bool */
+	struct fsc_map warned;	 /* what has been warned of */
+	struct fsc_vec noted;	 /* struct noted */
 	uint32_t last_id;
 };
 
-struct look {
+struct search_key {
 	uint64_t dev, ino;
 	uint32_t id, pad;
 };
@@ -66,8 +66,8 @@ void fsc_finder_free(struct fsc_finder *f)
 	fsc_vec_release(&f->noted);
 	fsc_vec_release(&f->ids);
 	fsc_map_release(&f->id_of);
-	fsc_map_release(&f->looked);
-	fsc_map_release(&f->told);
+	fsc_map_release(&f->searched);
+	fsc_map_release(&f->warned);
 	free(f);
 }
 
@@ -117,8 +117,9 @@ int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *c
 	if (rc)
 		return rc;
 	copy->last_id = f->last_id;
-	if (!fsc_map_copy(&f->id_of, &copy->id_of) || !fsc_map_copy(&f->looked, &copy->looked) ||
-	    !fsc_map_copy(&f->told, &copy->told))
+	if (!fsc_map_copy(&f->id_of, &copy->id_of) ||
+	    !fsc_map_copy(&f->searched, &copy->searched) ||
+	    !fsc_map_copy(&f->warned, &copy->warned))
 		rc = fsc_err_nomem(err);
 	if (!rc)
 		rc = fsc_finder_use(copy, config, err);
@@ -143,7 +144,7 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* A path may be relative, or a link: what a process has mapped is the file itself. */
+/* The named path may be relative or a link; the other is that of the mapped file. */
 static bool same_file(const char *named, const char *path)
 {
 	FSC_AUTO(fsc_freep) char *real = realpath(named, NULL);
@@ -151,28 +152,28 @@ static bool same_file(const char *named, const char *path)
 	return real && !strcmp(real, path);
 }
 
-static bool fits(const char *pattern, const char *path)
+static bool matches_pattern(const char *pattern, const char *path)
 {
 	if (!strchr(pattern, '/'))
 		return !fnmatch(pattern, base_of(path), 0);
 	return !fnmatch(pattern, path, 0) || same_file(pattern, path);
 }
 
-/* Whether a file may have the function: one of its libraries, or the program itself, into which a
- * library may be linked. A function of nobody's library may be in any file of a process that was
- * asked for, else in programs alone. */
+/* Whether a file may contain the function: one of its libraries, or the program, into which a
+ * library may be linked. A function without a library may be in any file of a target, or only in
+ * programs if all processes are targets. */
 static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
 		     const struct noted *file, bool is_program)
 {
 	const char *const *usual = fsc_group_libraries(e->group);
 
 	for (size_t i = 0; i < e->libraries.n; i++)
-		if (fits(*FSC_AT(char *, &e->libraries, i), file->path))
+		if (matches_pattern(*FSC_AT(char *, &e->libraries, i), file->path))
 			return true;
 	if (e->libraries.n)
 		return false;
 	for (; usual && *usual; usual++)
-		if (fits(*usual, file->path))
+		if (matches_pattern(*usual, file->path))
 			return true;
 	if (is_program)
 		return true;
@@ -180,7 +181,7 @@ static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
 	       !fsc_filter_passes_all(&f->config->targets);
 }
 
-/* By the file itself: inside a chroot it has another name than outside. */
+/* By inode: inside a chroot the path is different. */
 static bool is_program(pid_t pid, const char *path)
 {
 	char exe[64], inside[4200];
@@ -210,12 +211,11 @@ int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fs
 	return n->path ? 0 : fsc_err_nomem(err);
 }
 
-/* Says something once. */
-static void tell(struct fsc_finder *f, const char *what, const char *why)
+static void warn_once(struct fsc_finder *f, const char *what, const char *why)
 {
 	bool is_new = true;
 
-	fsc_map_put(&f->told, what, strlen(what), &is_new);
+	fsc_map_put(&f->warned, what, strlen(what), &is_new);
 	if (is_new)
 		fsc_log(FSC_LOG_WARN, "%s: %s", what, why);
 }
@@ -248,11 +248,11 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 			FSC_AUTO(fsc_freep)
 			char *real = strchr(lib, '/') ? realpath(lib, NULL) : NULL;
 
-			/* By the name that it was given. */
 			if (real)
 				rc = fsc_finder_note(f, 0, lib[0] == '/' ? lib : real, err);
 			else if (strchr(lib, '/') && !strpbrk(lib, "*?["))
-				tell(f, lib, "no such library; it will be watched once it exists");
+				warn_once(f, lib,
+					  "no such library; it will be watched once it exists");
 		}
 	}
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
@@ -260,8 +260,6 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 	return rc;
 }
 
-/* The libraries that a program will load when it starts: those it needs, and those that they need.
- */
 int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
@@ -275,20 +273,20 @@ int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc
 
 /* ---- searching ---- */
 
-/* Which entries are to be looked for in a file: their numbers in the configuration. */
-static int choose(struct fsc_finder *f, const struct noted *n, const struct stat *st,
-		  struct fsc_vec *ret, struct fsc_err *err)
+/* The entries to search for in a file, as indices in the configuration. */
+static int choose_entries(struct fsc_finder *f, const struct noted *n, const struct stat *st,
+			  struct fsc_vec *ret, struct fsc_err *err)
 {
 	bool program = is_program(n->pid, n->path);
 
 	for (size_t i = 0; i < f->config->funcs.n; i++) {
-		struct look key = {st->st_dev, st->st_ino, fsc_finder_id(f, i), 0};
+		struct search_key key = {st->st_dev, st->st_ino, fsc_finder_id(f, i), 0};
 		uint64_t *done;
 		size_t *slot;
 
 		if (!may_have(f, entry_at(f, i), n, program))
 			continue;
-		done = fsc_map_put(&f->looked, &key, sizeof(key), NULL);
+		done = fsc_map_put(&f->searched, &key, sizeof(key), NULL);
 		slot = done && !*done ? fsc_vec_push(ret) : NULL;
 		if (!done || (!*done && !slot))
 			return fsc_err_nomem(err);
@@ -299,17 +297,17 @@ static int choose(struct fsc_finder *f, const struct noted *n, const struct stat
 	return 0;
 }
 
-void fsc_finder_unlook(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
+void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
 {
-	struct look key = {file->dev, file->ino, id, 0};
-	uint64_t *done = fsc_map_get(&f->looked, &key, sizeof(key));
+	struct search_key key = {file->dev, file->ino, id, 0};
+	uint64_t *done = fsc_map_get(&f->searched, &key, sizeof(key));
 
 	if (done)
 		*done = 0;
 }
 
-/* The rows that a search adds have numbers of the list searched for. */
-static void renumber(struct fsc_targets *t, size_t from, const struct fsc_vec *chosen)
+/* Rows that a search adds refer to the list it searched for. */
+static void renumber_rows(struct fsc_targets *t, size_t from, const struct fsc_vec *chosen)
 {
 	for (size_t i = from; i < t->rows.n; i++) {
 		struct fsc_target_row *row = fsc_targets_row(t, i);
@@ -353,21 +351,21 @@ static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 	for (size_t i = 0; i < chosen->n; i++)
 		wanted[i].function = entry_at(f, *FSC_AT(size_t, chosen, i))->symbol;
 	rc = fsc_uprobe_search(file, wanted, chosen->n, &scope, ret, &why);
-	renumber(ret, before, chosen);
+	renumber_rows(ret, before, chosen);
 	if (rc == -ENOMEM)
 		return fsc_err_nomem(err);
 	if (rc && is_named(f, file->name))
-		tell(f, file->name, why.msg);
+		warn_once(f, file->name, why.msg);
 	else if (rc)
 		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
 	for (size_t i = 0; !rc && i < chosen->n; i++)
 		if (wanted[i].found && !has_row(ret, before, *FSC_AT(size_t, chosen, i)))
-			tell(f, entry_at(f, *FSC_AT(size_t, chosen, i))->name,
-			     "another entry names the same function; it is counted there");
+			warn_once(f, entry_at(f, *FSC_AT(size_t, chosen, i))->name,
+				  "another entry names the same function; it is counted there");
 	return 0;
 }
 
-/* As the process sees it; where the process is gone, as we do. */
+/* The path as the process sees it; if it has exited, as we do. */
 static int open_noted(const struct noted *n, struct fsc_vec *files)
 {
 	struct fsc_libs_scope scope = {.pid = n->pid};
@@ -389,9 +387,9 @@ static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_
 	if (!open_noted(n, &files) && files.n) {
 		file = FSC_AT(struct fsc_libs_file, &files, 0);
 		if (!stat(file->path, &st) && !S_ISREG(st.st_mode) && is_named(f, n->path))
-			tell(f, n->path, "it is not a regular file, so it is not a library");
+			warn_once(f, n->path, "it is not a regular file, so it is not a library");
 		else if (!stat(file->path, &st) && S_ISREG(st.st_mode))
-			rc = choose(f, n, &st, &chosen, err);
+			rc = choose_entries(f, n, &st, &chosen, err);
 		if (!rc && chosen.n)
 			rc = search_file(f, file, &chosen, ret, err);
 	}

@@ -1,4 +1,4 @@
-/* Receivers and when they are sent to. */
+/* Receivers and when to send to them. */
 #include "monitor/forward.h"
 
 #include <stdlib.h>
@@ -14,12 +14,11 @@
 
 enum { OTLP, ALERTS, RECEIVERS };
 
-/* A receiver: what was sent so far, and when to send next. */
 struct receiver {
 	struct fsc_sender *sender; /* NULL: none */
 	uint64_t due_ns;
 	uint64_t since; /* the last slow call sent */
-	bool told_down; /* that it does not answer */
+	bool logged_down;
 };
 
 struct fsc_forward {
@@ -35,7 +34,7 @@ struct fsc_forward {
 
 /* ---- the page ---- */
 
-static void answer(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
+static void answer_page(const struct fsc_request *req, struct fsc_reply *reply, void *arg)
 {
 	struct fsc_forward *f = arg;
 	const struct fsc_snoop_prometheus *p = &f->config->prometheus;
@@ -106,7 +105,8 @@ static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_s
 static int open_server(struct fsc_forward *f, const struct fsc_snoop_config *c,
 		       struct fsc_server **ret, struct fsc_err *err)
 {
-	return c->prometheus.listen ? fsc_server_new(c->prometheus.listen, answer, f, ret, err) : 0;
+	return c->prometheus.listen ? fsc_server_new(c->prometheus.listen, answer_page, f, ret, err)
+				    : 0;
 }
 
 int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,
@@ -166,7 +166,7 @@ static bool same_receiver(const struct fsc_snoop_config *a, const struct fsc_sno
 	       same_labels(&a->otlp.headers, &b->otlp.headers);
 }
 
-/* The new ones first, so that a failure leaves everything as it was. */
+/* New receivers are opened first, so that a failure changes nothing. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err)
 {
@@ -205,9 +205,8 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 
 /* ---- messages ---- */
 
-/* What is sent of slow calls: those that came since the last time. */
-static int since_last(struct fsc_forward *f, struct receiver *r, const struct fsc_func *funcs,
-		      struct fsc_vec *ret, struct fsc_err *err)
+static int new_slow_calls(struct fsc_forward *f, struct receiver *r, const struct fsc_func *funcs,
+			  struct fsc_vec *ret, struct fsc_err *err)
 {
 	struct fsc_vec all = FSC_VEC_INIT(const struct fsc_noted_call *);
 	uint64_t missed = 0;
@@ -226,7 +225,7 @@ static int since_last(struct fsc_forward *f, struct receiver *r, const struct fs
 	return rc;
 }
 
-static void post(struct receiver *r, const char *path, const char *type, struct fsc_buf *b)
+static void post_message(struct receiver *r, const char *path, const char *type, struct fsc_buf *b)
 {
 	if (b->n && !fsc_buf_failed(b))
 		fsc_sender_post(r->sender, path, type, b->s, b->n);
@@ -240,18 +239,18 @@ static int send_otlp(struct fsc_forward *f, const struct fsc_snapshot *s, struct
 	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
 	struct receiver *r = &f->to[OTLP];
 	struct fsc_buf b = {0};
-	int rc = since_last(f, r, s->calls->funcs, &calls, err);
+	int rc = new_slow_calls(f, r, s->calls->funcs, &calls, err);
 
 	if (!rc) {
 		fsc_otlp_metrics(s, o->json, &b);
-		post(r, "/v1/metrics", type, &b);
+		post_message(r, "/v1/metrics", type, &b);
 	}
 	if (!rc && calls.n && o->spans) {
 		fsc_otlp_spans(s, calls.data, calls.n, o->json, &b);
-		post(r, "/v1/traces", type, &b);
+		post_message(r, "/v1/traces", type, &b);
 	} else if (!rc && calls.n) {
 		fsc_otlp_logs(s, calls.data, calls.n, o->json, &b);
-		post(r, "/v1/logs", type, &b);
+		post_message(r, "/v1/logs", type, &b);
 	}
 	fsc_buf_release(&b);
 	fsc_vec_release(&calls);
@@ -263,25 +262,25 @@ static int send_alerts(struct fsc_forward *f, const struct fsc_snapshot *s, stru
 	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
 	struct receiver *r = &f->to[ALERTS];
 	struct fsc_buf b = {0};
-	int rc = since_last(f, r, s->calls->funcs, &calls, err);
+	int rc = new_slow_calls(f, r, s->calls->funcs, &calls, err);
 
 	if (!rc && calls.n) {
 		fsc_alerts_write(calls.data, calls.n, s, f->config->alert_for_s, &b);
-		post(r, "/api/v2/alerts", "application/json", &b);
+		post_message(r, "/api/v2/alerts", "application/json", &b);
 	}
 	fsc_buf_release(&b);
 	fsc_vec_release(&calls);
 	return rc;
 }
 
-/* Whether there is anything for it: alerts are of new slow calls alone. */
+/* Alerts are only sent for new slow calls. */
 static bool has_news(const struct fsc_forward *f, int which)
 {
 	return which == OTLP || fsc_slow_count(f->slow) > f->to[which].since;
 }
 
-/* One snapshot for all that are sent to now; due: a bit for each. */
-static int send_all(struct fsc_forward *f, unsigned due, struct fsc_err *err)
+/* One snapshot for all receivers that are due: a bit for each. */
+static int send_due(struct fsc_forward *f, unsigned due, struct fsc_err *err)
 {
 	const struct fsc_snoop_prometheus *p = &f->config->prometheus;
 	struct fsc_ledger_view v;
@@ -297,21 +296,21 @@ static int send_all(struct fsc_forward *f, unsigned due, struct fsc_err *err)
 	return rc;
 }
 
-/* Says once that a receiver does not answer, and once that it does again. */
-static void tell_health(struct receiver *r)
+/* Logs once that a receiver is down, and once that it is up again. */
+static void log_health(struct receiver *r)
 {
 	struct fsc_receiver_state s;
 	char why[300];
 
 	fsc_sender_state(r->sender, &s);
 	fsc_sender_failure(r->sender, why, sizeof(why));
-	if (why[0] && !r->told_down)
+	if (why[0] && !r->logged_down)
 		fsc_log(FSC_LOG_WARN, "%s: %s; %s", s.name, why,
 			s.queued ? "unsent messages wait in the spool"
 				 : "refused messages are dropped and counted");
-	else if (!why[0] && r->told_down)
+	else if (!why[0] && r->logged_down)
 		fsc_log(FSC_LOG_NOTE, "%s answers again", s.name);
-	r->told_down = why[0];
+	r->logged_down = why[0];
 }
 
 int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
@@ -325,12 +324,12 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 
 		if (!r->sender || now < r->due_ns)
 			continue;
-		tell_health(r);
+		log_health(r);
 		if ((r->due_ns || i == ALERTS) && has_news(f, i))
 			due |= 1u << i;
 		r->due_ns = now + (uint64_t)(every[i] * 1e9);
 	}
-	return send_all(f, due, err);
+	return send_due(f, due, err);
 }
 
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n)
@@ -355,7 +354,7 @@ void fsc_forward_stop(struct fsc_forward *f, double seconds)
 	for (int i = 0; i < RECEIVERS; i++)
 		if (f->to[i].sender && has_news(f, i))
 			due |= 1u << i;
-	send_all(f, due, &err);
+	send_due(f, due, &err);
 	for (int i = 0; i < RECEIVERS; i++)
 		if (f->to[i].sender)
 			fsc_sender_stop(f->to[i].sender, seconds);

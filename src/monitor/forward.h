@@ -1,5 +1,5 @@
-/* Sending on what a monitor knows: a page for Prometheus, and messages to OTLP and Alertmanager
- * receivers. Never waits for any of them. */
+/* Exports a monitor's data: a page for Prometheus, and messages to OTLP and Alertmanager receivers.
+ * Never waits for any of them. */
 #ifndef FSC_MONITOR_FORWARD_H
 #define FSC_MONITOR_FORWARD_H
 
@@ -8,7 +8,7 @@
 
 struct fsc_forward;
 
-/* Fills a snapshot whole; the caller releases it. */
+/* Makes a complete snapshot; the caller releases it. */
 typedef int (*fsc_forward_view_fn)(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg,
 				   struct fsc_err *err);
 
@@ -16,21 +16,21 @@ typedef int (*fsc_forward_view_fn)(bool apart, size_t cap, struct fsc_ledger_vie
 int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,
 		    fsc_forward_view_fn view, void *arg, struct fsc_forward **ret,
 		    struct fsc_err *err);
-/* Another configuration from now on. Receivers that are in both keep what they have; a new one that
- * cannot be is a failure, and everything stays as it was. */
+/* Switches to another configuration. Receivers in both keep their queues; if a new one cannot be
+ * opened, it fails and nothing changes. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err);
-/* Readable when the page is asked for; -1: there is none. */
+/* Readable when the page is requested; -1: no page. */
 int fsc_forward_fd(const struct fsc_forward *f);
 /* Answers requests for the page. */
 void fsc_forward_serve(struct fsc_forward *f);
 /* Sends what is due. */
 int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err);
-/* How the receivers are doing; valid until the next call. */
+/* The state of the receivers; valid until the next call. */
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n);
-/* Slow calls that went to no receiver, because there were too many at once. */
+/* Slow calls that were not sent because there were too many at once. */
 uint64_t fsc_forward_missed(const struct fsc_forward *f);
-/* Sends the last, for at most so many seconds. */
+/* Sends the rest, for at most so many seconds. */
 void fsc_forward_stop(struct fsc_forward *f, double seconds);
 void fsc_forward_free(struct fsc_forward *f);
 

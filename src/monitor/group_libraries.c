@@ -1,11 +1,11 @@
-/* The libraries that groups of functions usually come from. */
+/* The default libraries of groups of functions. */
 #include "monitor/config.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* cuDNN's sub-libraries export the same names as libcudnn.so, which calls them: the first alone, or
- * every call would be two. */
+/* cuDNN's sub-libraries export the same names as libcudnn.so, which calls them: with both, every
+ * call would be counted twice. */
 static const struct {
 	const char *group;
 	const char *libraries[7]; /* NULL-ended */

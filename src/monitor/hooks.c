@@ -1,4 +1,4 @@
-/* Sessions of a monitor, one per time that something was found. */
+/* The sessions of a monitor, one for each batch of functions that was found. */
 #include "monitor/hooks.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 enum {
 	STACKS = 4096,	  /* of slow calls, in the kernel at a time */
 	LEAST_KEYS = 256, /* functions times processes, of one session */
-	KEYS_EACH = 64,	  /* processes for which there is room, of each function */
+	KEYS_EACH = 64,	  /* room for processes, per function */
 };
 
 int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
@@ -107,8 +107,7 @@ int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err
 
 /* ---- functions ---- */
 
-/* The number of the function that a row shows; the same file under the same name is the same
- * binary, in whatever container. */
+/* The number of a row's function. A binary is identified by its path, in any container. */
 static int number_func(struct fsc_hooks *h, const struct fsc_snoop_func *e,
 		       const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err)
 {
@@ -147,94 +146,55 @@ const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)
 	return h->funcs.data;
 }
 
-/* Calls fn for each row that counts; until it says so. */
-static bool any_row(const struct fsc_hooks *h,
-		    bool (*fn)(const struct batch *b, uint32_t row, void *arg), void *arg)
+const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func)
 {
 	for (size_t i = 0; i < h->batches.n; i++) {
 		const struct batch *b = batch_at(h, i);
 
 		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			if (b->entry_of[row] >= 0 && fn(b, row, arg))
-				return true;
+			if (b->func_of[row] == func && b->entry_of[row] >= 0)
+				return entry_at(h, (size_t)b->entry_of[row]);
 	}
-	return false;
-}
-
-struct finding {
-	uint32_t func, entry;
-	size_t places;
-};
-
-static bool is_func(const struct batch *b, uint32_t row, void *arg)
-{
-	struct finding *f = arg;
-
-	if (b->func_of[row] != f->func)
-		return false;
-	f->entry = (uint32_t)b->entry_of[row];
-	return true;
-}
-
-static bool is_entry(const struct batch *b, uint32_t row, void *arg)
-{
-	return b->entry_of[row] == (int32_t)((struct finding *)arg)->entry;
-}
-
-static bool add_places(const struct batch *b, uint32_t row, void *arg)
-{
-	struct finding *f = arg;
-
-	for (size_t i = 0; b->func_of[row] == f->func && i < fsc_targets_count(&b->targets); i++)
-		f->places += fsc_targets_at(&b->targets, i)->row == row;
-	return false;
-}
-
-const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func)
-{
-	struct finding f = {.func = func};
-
-	return any_row(h, is_func, &f) ? entry_at(h, f.entry) : NULL;
+	return NULL;
 }
 
 size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func)
 {
-	struct finding f = {.func = func};
+	size_t n = 0;
 
-	any_row(h, add_places, &f);
-	return f.places;
-}
+	for (size_t i = 0; i < h->batches.n; i++) {
+		const struct batch *b = batch_at(h, i);
 
-static bool count_entry(const struct batch *b, uint32_t row, void *arg)
-{
-	struct finding *f = arg;
+		for (size_t k = 0; k < fsc_targets_count(&b->targets); k++) {
+			uint32_t row = fsc_targets_at(&b->targets, k)->row;
 
-	f->places += b->entry_of[row] == (int32_t)f->entry;
-	return false;
+			n += b->func_of[row] == func && b->entry_of[row] >= 0;
+		}
+	}
+	return n;
 }
 
 size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry)
 {
-	struct finding f = {.entry = (uint32_t)entry};
+	size_t n = 0;
 
-	any_row(h, count_entry, &f);
-	return f.places;
+	for (size_t i = 0; i < h->batches.n; i++)
+		for (uint32_t row = 0; row < batch_at(h, i)->targets.rows.n; row++)
+			n += batch_at(h, i)->entry_of[row] == (int32_t)entry;
+	return n;
 }
 
 void fsc_hooks_missing(const struct fsc_hooks *h,
 		       void (*fn)(const struct fsc_snoop_func *f, void *arg), void *arg)
 {
-	for (uint32_t i = 0; i < h->config->funcs.n; i++) {
-		struct finding f = {.entry = i};
-
-		if (!any_row(h, is_entry, &f))
+	for (size_t i = 0; i < h->config->funcs.n; i++)
+		if (!fsc_hooks_found(h, i))
 			fn(entry_at(h, i), arg);
-	}
 }
 
 /* ---- attaching ---- */
 
-/* Of a pattern, what its functions return is told by their names. */
+/* For a pattern, the error rule depends on each function's name. */
 static enum fsc_error_rule errors_of(const struct fsc_hooks *h, const struct batch *b, uint32_t row,
 				     const struct fsc_snoop_func *e)
 {
@@ -343,8 +303,8 @@ static int open_calls(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	return rc ? rc : fsc_call_source_new(b->live, h->namer, &opts, &b->calls, err);
 }
 
-/* Everything is in place before the first probe is on: whatever hits it counts, unless the
- * configuration is only tried. */
+/* Everything is set up before the first probe is attached, so that every hit counts, unless the
+ * configuration is only being tried. */
 static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 {
 	int rc = number_rows(h, b, err);
@@ -366,8 +326,8 @@ static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err
 	return rc ? rc : fsc_session_attach(b->session, err);
 }
 
-/* A place for a session; where its configuration is only tried, and also one behind those in force,
- * so that nothing can fail when they are put together. */
+/* A slot for a session. While a configuration is being tried, the list in force gets room, too, so
+ * that appending to it cannot fail later. */
 static struct batch **make_room(struct fsc_hooks *h)
 {
 	const size_t n = h->was.batches.n;
@@ -399,7 +359,7 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 		return rc;
 	rc = start_batch(h, b, &why);
 	if (rc && (h->batches.n || h->was.stay) && rc != -ENOMEM) {
-		/* What is there goes on. */
+		/* The existing sessions go on. */
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		return 0;
 	}

@@ -1,6 +1,6 @@
 /* The probes of a monitor: functions of the configuration, found in files as processes map them.
- * What is found at one time is one session of the engine; what changes later adds another one, so
- * that probes that stay never come off. */
+ * Functions found together share a session of the engine; later ones get another, so that existing
+ * probes are never detached. */
 #ifndef FSC_MONITOR_HOOKS_H
 #define FSC_MONITOR_HOOKS_H
 
@@ -14,76 +14,75 @@ struct fsc_hooks;
 int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
 		  struct fsc_hooks **ret, struct fsc_err *err);
 void fsc_hooks_free(struct fsc_hooks *h);
-/* Another configuration is tried: files that are told of from now on are searched for its
- * functions, and fsc_hooks_attach() puts probes on that do not count yet, while those that are
- * there go on. Ends with fsc_hooks_commit() or fsc_hooks_abandon(). anew: other processes are
- * meant, so that no probe can stay. */
+/* Tries another configuration: files are searched for its functions from now on, and
+ * fsc_hooks_attach() attaches probes that do not count yet, while the existing ones go on. Ends
+ * with fsc_hooks_commit() or fsc_hooks_abandon(). anew: the targets have changed, so that no probe
+ * can stay. */
 int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
 		  struct fsc_err *err);
-/* Everything is as it was before. */
+/* Restores the state before fsc_hooks_try(). */
 void fsc_hooks_abandon(struct fsc_hooks *h);
-/* The configuration is in force: functions that are in both keep their probes and numbers, the new
- * ones count, those that are in it no more come off; their numbers stay. Nothing can stop it now:
- * what does not succeed is said. */
+/* Puts the configuration in force: functions in both keep their probes and numbers, new ones start
+ * to count, and those no longer in it are detached; their measurements stay. It cannot fail: errors
+ * are logged. */
 void fsc_hooks_commit(struct fsc_hooks *h);
-/* A process has mapped a file: noted, to be searched by fsc_hooks_attach(). */
+/* A process has mapped a file: queued for fsc_hooks_attach(). */
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err);
-/* Who is to be told of all that processes do, so that stacks of those that have ended have names.
- */
+/* Callbacks for all process events, so that stacks of exited processes can be symbolized. */
 struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h);
-/* Notes the files that the configuration and the loader's cache name. */
+/* Queues the files named by the configuration and the loader's cache. */
 int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err);
-/* Notes the libraries that a program needs, before it is run. */
+/* Queues the libraries that a program needs, before it is run. */
 int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err);
-/* Searches the files noted and attaches to what is new in them. A file that cannot be read, and a
- * place the kernel refuses, is said and counted, no failure. */
+/* Searches the queued files and attaches to what is new in them. Unreadable files and refused
+ * places are logged and counted, not a failure. */
 int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err);
-/* A process is (not) wanted. */
+/* Whether a process is a target. */
 int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
-/* A process is gone; if it was wanted, its numbers are kept by fsc_hooks_collect(). */
+/* A process has exited; a target's measurements are kept by fsc_hooks_collect(). */
 int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
-/* Keeps what processes that are gone have measured, under their number, in `ended`, and gives their
- * room back; then calls met() for each that has made calls. */
-int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+/* Moves the measurements of exited processes, by pid, to `ended` and frees their slots; then calls
+ * on_pid() for each process that has made calls. */
+int fsc_hooks_collect(struct fsc_hooks *h, int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_tally *ended, struct fsc_err *err);
-/* Adds what is measured of running processes. Functions are numbers in fsc_hooks_funcs(). */
+/* Adds the measurements of running processes. Functions are indices of fsc_hooks_funcs(). */
 int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *err);
 const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n);
-/* The configuration's entry of a function; NULL: it has none any more. */
+/* The configuration's entry of a function; NULL: none any more. */
 const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func);
-/* The name of the error that a function returned; NULL: it is none, or has no name. */
+/* The name of the error that a function returned; NULL: no error, or no name. */
 const char *fsc_hooks_error(const struct fsc_hooks *h, uint32_t func, uint64_t ret);
-/* The name of an error's code, as the function's library has it. */
+/* The name of an error code of the function's library. */
 const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code);
-/* What hits have cost since the last time, and the dearest function of those. */
+/* What hits have cost since the last call, and the most expensive function. */
 struct fsc_hooks_cost {
-	double ns, dearest_ns;
-	const char *dearest;
+	double ns, costliest_ns;
+	const char *costliest;
 	size_t batch;
 	uint32_t row;
 };
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);
-/* The dearest function's probes come off, until the configuration is read again. */
-int fsc_hooks_let_go(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err);
-/* How many places a function stands on now. */
+/* Detaches the most expensive function until the configuration is reloaded. */
+void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost);
+/* At how many places a function is probed now. */
 size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func);
-/* In how many functions an entry of the configuration was found. */
+/* How many functions match an entry of the configuration. */
 size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry);
-/* Entries of the configuration that were found nowhere (yet); calls fn for each. */
+/* Calls fn for each entry of the configuration that was not found (yet). */
 void fsc_hooks_missing(const struct fsc_hooks *h,
 		       void (*fn)(const struct fsc_snoop_func *f, void *arg), void *arg);
 
-/* A call that was sent: slow, or one of a sample. */
+/* A call that the kernel sent: slow, or one of a sample. */
 typedef int (*fsc_hooks_call_fn)(const struct fsc_call *c, uint32_t func, void *arg,
 				 struct fsc_err *err);
-/* Who is told of calls: by fsc_hooks_calls(), and when a session ends. */
+/* fn is called by fsc_hooks_calls(), and when a session is closed. */
 void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg);
-/* Tells of those that have come; last: of all there are. */
+/* Delivers the calls that have arrived; last: all there are. */
 int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err);
 /* The books of all sessions, present and past. kept: the calls of the last reading. */
 int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool of_machine,
 		      double duration_s, struct fsc_summary *ret, struct fsc_err *err);
-/* Takes all probes off. */
+/* Detaches all probes. */
 void fsc_hooks_detach(struct fsc_hooks *h);
 
 #endif

@@ -7,7 +7,7 @@
 #include "source/calls.h"
 #include "source/live.h"
 
-/* What was found at one time. */
+/* Functions that were found together. */
 struct batch {
 	struct fsc_targets targets;
 	struct fsc_session *session;
@@ -16,15 +16,15 @@ struct batch {
 	uint32_t *func_of;   /* per row, the number of the function */
 	uint32_t *id_of;     /* per row, of its entry */
 	int32_t *entry_of;   /* per row, in the configuration; -1: muted */
-	bool *off;	     /* per row: let go, for its cost */
-	uint64_t *cost_seen; /* per row: hits at the last look at the cost */
+	bool *off;	     /* per row: detached for its cost */
+	uint64_t *cost_seen; /* per row: hits at the last fsc_hooks_cost() */
 };
 
-/* A process whose slots are to be given back. */
+/* A process whose slots are to be freed. */
 struct gone {
 	pid_t pid;
 	bool wanted;
-	bool alive; /* it is only not wanted */
+	bool alive; /* it is not a target */
 };
 
 struct fsc_hooks {
@@ -35,10 +35,9 @@ struct fsc_hooks {
 	struct fsc_vec funcs;	/* struct fsc_func; strings owned */
 	struct fsc_vec rules;	/* enum fsc_error_rule, of each function */
 	struct fsc_map func_at;
-	struct fsc_vec gone;	/* struct gone */
-	struct fsc_map gone_at; /* pid -> its place there */
-	struct fsc_tally
-	    closed; /* what sessions measured that are no more, of processes that run */
+	struct fsc_vec gone;	 /* struct gone */
+	struct fsc_map gone_at;	 /* pid -> its index there */
+	struct fsc_tally closed; /* what closed sessions measured of running processes */
 	struct fsc_summary past; /* their books */
 	struct fsc_costs costs;	 /* measured once, for all */
 	struct fsc_namer *namer;
@@ -46,14 +45,14 @@ struct fsc_hooks {
 	struct fsc_vec refusals; /* struct fsc_refusal */
 	fsc_hooks_call_fn on_call;
 	void *on_call_arg;
-	bool trying; /* config, finder and batches above are of one that is tried */
+	bool trying; /* config, finder and batches above are those being tried */
 	struct {
 		const struct fsc_snoop_config *config;
 		struct fsc_finder *finder;
 		struct fsc_vec batches;
 		bool anew;
 		size_t stay; /* sessions that will go on */
-		size_t gone; /* processes that were noted before */
+		size_t gone; /* processes noted before */
 	} was;		     /* what is in force meanwhile */
 };
 
@@ -68,17 +67,17 @@ static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, s
 }
 
 void fsc_hooks_free_batch(struct batch *b);
-/* Keeps what a session has measured and sent, and its books; the session ends. */
+/* Closes a session, keeping its measurements, calls and books. */
 int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err);
-/* The session is told what is asked of the calls of a row. */
+/* Sets the threshold, sampling and error rule of a row. */
 int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
 		       const struct fsc_snoop_func *e, struct fsc_err *err);
-/* From now on the errors of a row have the names that an entry means. */
+/* Names the errors of a row by the entry's rule from now on. */
 void fsc_hooks_name_errors(struct fsc_hooks *h, const struct batch *b, uint32_t row,
 			   const struct fsc_snoop_func *e);
-/* Processes that were noted as gone after the first n: only those that have ended stay. */
+/* Of the processes noted after the first n, keeps only those that have exited. */
 void fsc_hooks_unjudge(struct fsc_hooks *h, size_t n);
-/* The names of processes' functions, made when they are first needed. */
+/* Creates the namer of stacks when it is first needed. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err);
 
 #endif

@@ -10,8 +10,8 @@
 #include "monitor/hooks_priv.h"
 
 enum {
-	NAMER_LIFE_S = 600,	/* what is known of processes' addresses is thrown away then */
-	NAMED_PROCESSES = 2048, /* of the whole machine; those that ended longest ago go first */
+	NAMER_LIFE_S = 600,	/* then the namer is replaced */
+	NAMED_PROCESSES = 2048, /* of the machine; those that exited first are dropped first */
 };
 
 /* ---- reading ---- */
@@ -29,11 +29,6 @@ static const struct gone *find_gone(const struct fsc_hooks *h, pid_t pid)
 	const uint64_t *at = fsc_map_get(&h->gone_at, &pid, sizeof(pid));
 
 	return at ? FSC_AT(struct gone, &h->gone, *at) : NULL;
-}
-
-static bool is_gone(pid_t pid, const struct fsc_hooks *h)
-{
-	return find_gone(h, pid);
 }
 
 static enum fsc_forget to_forget(pid_t pid, void *arg)
@@ -54,13 +49,13 @@ static int add_error(const struct fsc_error_key *key, uint64_t n, void *arg)
 {
 	const struct summing *s = arg;
 
-	if (key->row >= s->b->targets.rows.n || (s->only_gone && !is_gone((pid_t)key->pid, s->h)))
+	if (key->row >= s->b->targets.rows.n || (s->only_gone && !find_gone(s->h, (pid_t)key->pid)))
 		return 0;
 	return fsc_tally_error(s->to, s->b->func_of[key->row], key->pid, key->code, n, s->err);
 }
 
-/* Adds what a session has measured. ends: verdicts may be those of another configuration, and by
- * those of its own everything is dropped that was to be. */
+/* Adds what a session has measured. ends: the verdicts may be those of another configuration, and
+ * those of its own have been applied already. */
 static int read_batch(struct fsc_hooks *h, const struct batch *b, bool ends, struct fsc_tally *to,
 		      struct fsc_err *err)
 {
@@ -97,7 +92,7 @@ int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *er
 
 /* ---- processes ---- */
 
-/* What is noted first of a process counts, but for its end. */
+/* The first note of a process counts, except for its exit. */
 static int note_gone(struct fsc_hooks *h, pid_t pid, bool wanted, bool alive, struct fsc_err *err)
 {
 	bool is_new = false;
@@ -127,7 +122,7 @@ void fsc_hooks_unjudge(struct fsc_hooks *h, size_t n)
 			fsc_map_remove(&h->gone_at, &g.pid, sizeof(g.pid));
 			continue;
 		}
-		g.wanted = true; /* as it was before anybody judged it */
+		g.wanted = true; /* as before the verdict */
 		*at = kept;
 		*FSC_AT(struct gone, &h->gone, kept++) = g;
 	}
@@ -148,7 +143,7 @@ int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err 
 		return 0;
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
 		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);
-	/* Where other processes are tried, the sessions in force go on with their own verdicts. */
+	/* If other targets are being tried, the sessions in force keep their own verdicts. */
 	for (size_t i = 0; !rc && h->trying && !h->was.anew && i < h->was.batches.n; i++)
 		rc = fsc_session_judge((*FSC_AT(struct batch *, &h->was.batches, i))->session, pid,
 				       wanted, err);
@@ -162,28 +157,27 @@ int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *
 	return note_gone(h, pid, wanted, false, err);
 }
 
-struct meeting {
+struct slot_walk {
 	struct fsc_hooks *h;
-	int (*met)(pid_t pid, void *arg, struct fsc_err *err);
+	int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err);
 	void *arg;
 	struct fsc_err *err;
 	pid_t last;
 };
 
-static int meet(const struct fsc_count_key *key, uint32_t slot, void *arg)
+static int on_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
 {
-	struct meeting *m = arg;
+	struct slot_walk *m = arg;
 
 	(void)slot;
 	if (!key->pid || (pid_t)key->pid == m->last)
 		return 0;
 	m->last = (pid_t)key->pid;
-	if (m->met(m->last, m->arg, m->err))
+	if (m->on_pid(m->last, m->arg, m->err))
 		return -1;
 	return is_unwanted(m->h, m->last) ? note_gone(m->h, m->last, false, true, m->err) : 0;
 }
 
-/* A slot that was given back. */
 static int add_reclaimed(const struct fsc_count_key *key, const struct fsc_slot *slot, void *arg)
 {
 	const struct summing *s = arg;
@@ -196,7 +190,7 @@ static int add_reclaimed(const struct fsc_count_key *key, const struct fsc_slot 
 	return 0;
 }
 
-/* What a process that was not meant had counted before it was judged goes nowhere. */
+/* Drops what a process counted before it was known not to be a target. */
 static void drop_unwanted(const struct fsc_hooks *h, struct batch *b, struct fsc_tally *all)
 {
 	for (size_t i = 0; i < all->calls.rows.n; i++) {
@@ -240,7 +234,7 @@ static int keep_gone(struct fsc_hooks *h, struct batch *b, struct fsc_tally *end
 	return rc;
 }
 
-/* One wait is enough for all sessions, and none where all processes are gone. */
+/* One wait is enough for all sessions; none is needed if all the processes have exited. */
 static int retire_gone(struct fsc_hooks *h, struct fsc_err *err)
 {
 	bool alive = false;
@@ -254,7 +248,7 @@ static int retire_gone(struct fsc_hooks *h, struct fsc_err *err)
 static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
 {
 	*to = FSC_TALLY_NOBODY;
-	return is_gone((pid_t)pid, arg);
+	return find_gone(arg, (pid_t)pid);
 }
 
 static int drop_gone(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc_err *err)
@@ -269,16 +263,16 @@ static int drop_gone(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc_er
 	return rc;
 }
 
-/* Those that are gone go first: whoever has a slot after that is to be met, or is not wanted and
- * has come to the end of a call since it was judged. */
-int fsc_hooks_collect(struct fsc_hooks *h, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
+/* Exited processes first: a process that still has a slot then is new, or is not a target and has
+ * returned from a call since the verdict. */
+int fsc_hooks_collect(struct fsc_hooks *h, int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_tally *ended, struct fsc_err *err)
 {
-	struct meeting m = {h, met, arg, err, 0};
+	struct slot_walk m = {h, on_pid, arg, err, 0};
 	int rc = drop_gone(h, ended, err);
 
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = fsc_session_slots(batch_at(h, i)->session, meet, &m, err);
+		rc = fsc_session_slots(batch_at(h, i)->session, on_slot, &m, err);
 	return rc ? rc : drop_gone(h, ended, err);
 }
 
@@ -312,14 +306,14 @@ static int send_calls(const struct fsc_hooks *h, const struct batch *b, bool las
 	return h->on_call ? fsc_call_source_read(b->calls, last, send_call, &s, err) : 0;
 }
 
-static int meet_wanted(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
+static int name_target(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
 {
 	struct fsc_hooks *h = arg;
 
 	return wanted ? fsc_namer_met(h->namer, pid, err) : 0;
 }
 
-/* Those that are meant are looked at while they run: the call that is slow may be their last. */
+/* Targets are read while they run: a slow call may be their last. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 {
 	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES,
@@ -332,7 +326,7 @@ int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 	rc = fsc_namer_new(&opts, &h->namer, err);
 	return rc || fsc_processes_all(h->processes)
 		   ? rc
-		   : fsc_processes_each(h->processes, meet_wanted, h, err);
+		   : fsc_processes_each(h->processes, name_target, h, err);
 }
 
 struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h)
@@ -341,7 +335,7 @@ struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h)
 							    : (struct fsc_mmaps_to){0};
 }
 
-/* What is known of addresses grows with every process; now and then it begins anew. */
+/* The namer grows with every process, so it is replaced now and then. */
 static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
 {
 	int rc;
@@ -360,7 +354,7 @@ int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 {
 	int rc = renew_namer(h, err);
 
-	/* What was looked for in vain before may be there now. */
+	/* What was not found before may be there now. */
 	if (!rc && h->namer)
 		rc = fsc_namer_resolve(h->namer, err);
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
@@ -391,10 +385,10 @@ static void add_cost(const struct fsc_hooks *h, struct batch *b, size_t at,
 
 		b->cost_seen[row] = seen;
 		ret->ns += ns;
-		if (b->entry_of[row] < 0 || b->off[row] || ns <= ret->dearest_ns)
+		if (b->entry_of[row] < 0 || b->off[row] || ns <= ret->costliest_ns)
 			continue;
-		ret->dearest_ns = ns;
-		ret->dearest = FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->name;
+		ret->costliest_ns = ns;
+		ret->costliest = FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->name;
 		ret->batch = at;
 		ret->row = row;
 	}
@@ -407,14 +401,12 @@ void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
 		add_cost(h, batch_at(h, i), i, ret);
 }
 
-int fsc_hooks_let_go(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err)
+void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost)
 {
 	struct batch *b = batch_at(h, cost->batch);
 
-	(void)err;
 	b->off[cost->row] = true;
 	fsc_session_pause(b->session, cost->row);
-	return 0;
 }
 
 /* ---- the books ---- */
@@ -431,7 +423,7 @@ static void add_named(struct fsc_named *all, size_t max, const struct fsc_named 
 	all[i].n += more->n;
 }
 
-/* Adds the books of one session. What they point to lives as long as it does, and is not taken. */
+/* Adds the numbers of one session's books; what they point to belongs to the session. */
 static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 {
 	const size_t max = sizeof(to->lost) / sizeof(to->lost[0]);
@@ -459,8 +451,8 @@ static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 	to->timed = true;
 }
 
-/* A function that does not count any more is none. */
-static void correct(const struct batch *b, struct fsc_summary *s)
+/* Muted and detached functions are left out. */
+static void subtract_silent(const struct batch *b, struct fsc_summary *s)
 {
 	for (size_t row = 0; row < b->targets.rows.n; row++) {
 		bool silent = b->entry_of[row] < 0 || b->off[row];
@@ -484,9 +476,9 @@ int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
 	if (!rc)
 		rc = read_batch(h, b, true, &h->closed, err);
 	if (!rc) {
-		correct(b, &s);
+		subtract_silent(b, &s);
 		add_books(&h->past, &s);
-		/* They stand nowhere any more. */
+		/* They are no longer attached. */
 		h->past.functions = h->past.attached = h->past.places = h->past.shifted = 0;
 		memset(h->past.via, 0, sizeof(h->past.via));
 	}
@@ -507,7 +499,7 @@ static int add_refusals(struct fsc_vec *to, const struct fsc_refusal *refused, s
 	return 0;
 }
 
-/* Whether numbers may still change: then calls that nothing else explains have not returned yet. */
+/* While running, calls that nothing else explains have not returned yet. */
 static bool is_running(const struct fsc_hooks *h)
 {
 	for (size_t i = 0; i < h->batches.n; i++)
@@ -544,7 +536,7 @@ int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool 
 		rc = fsc_live_summary(batch_at(h, i)->live, 0, false, duration_s, &s, err);
 		if (rc)
 			break;
-		correct(batch_at(h, i), &s);
+		subtract_silent(batch_at(h, i), &s);
 		add_books(&all, &s);
 		rc = add_refusals(&h->refusals, s.refused, s.n_refused, err);
 		if (!rc && s.n_partly)

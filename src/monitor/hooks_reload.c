@@ -1,5 +1,5 @@
-/* Another configuration of a monitor, in two steps: what can fail comes first, beside what is in
- * force, and can be taken back; then everything changes at once. */
+/* Changing the configuration in two steps: first everything that can fail, which can be undone;
+ * then the switch. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -16,7 +16,7 @@ static int32_t find_entry(const struct fsc_finder *f, const struct fsc_snoop_con
 
 /* ---- trying ---- */
 
-/* Whether no function of a session is in the configuration that is tried: it will end. */
+/* Whether no function of a session is in the configuration being tried. */
 static bool will_end(const struct fsc_hooks *h, const struct fsc_finder *f,
 		     const struct fsc_snoop_config *config, const struct batch *b)
 {
@@ -26,12 +26,11 @@ static bool will_end(const struct fsc_hooks *h, const struct fsc_finder *f,
 	return true;
 }
 
-/* Its files may be searched for them again. */
-static void unlook(struct fsc_finder *f, const struct batch *b)
+static void forget_searches(struct fsc_finder *f, const struct batch *b)
 {
 	for (size_t i = 0; i < b->targets.files.n; i++)
 		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			fsc_finder_unlook(f, FSC_AT(struct fsc_target_file, &b->targets.files, i),
+			fsc_finder_forget(f, FSC_AT(struct fsc_target_file, &b->targets.files, i),
 					  b->id_of[row]);
 }
 
@@ -52,7 +51,7 @@ int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bo
 	h->was.stay = 0;
 	for (size_t i = 0; i < h->batches.n; i++) {
 		if (will_end(h, finder, config, batch_at(h, i)))
-			unlook(finder, batch_at(h, i));
+			forget_searches(finder, batch_at(h, i));
 		else
 			h->was.stay++;
 	}
@@ -62,8 +61,7 @@ int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bo
 	return 0;
 }
 
-/* The one in force is the one that is looked at again. */
-static void put_back(struct fsc_hooks *h)
+static void restore_config(struct fsc_hooks *h)
 {
 	h->config = h->was.config;
 	h->finder = h->was.finder;
@@ -78,44 +76,44 @@ void fsc_hooks_abandon(struct fsc_hooks *h)
 		fsc_hooks_free_batch(batch_at(h, i));
 	fsc_vec_release(&h->batches);
 	fsc_finder_free(h->finder);
-	put_back(h);
+	restore_config(h);
 	if (h->was.anew)
 		fsc_hooks_unjudge(h, h->was.gone);
 }
 
 /* ---- taking over ---- */
 
-static void say(int rc, const struct fsc_err *why)
+static void warn_if_failed(int rc, const struct fsc_err *why)
 {
 	if (rc)
 		fsc_log(FSC_LOG_WARN, "%s", why->msg);
 }
 
-static void mute(struct batch *b)
+static void mute_batch(struct batch *b)
 {
 	struct fsc_err why = {0};
 	int rc = 0;
 
 	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
 		rc = fsc_session_mute(b->session, row, true, &why);
-	say(rc, &why);
+	warn_if_failed(rc, &why);
 }
 
-/* Calls between the two are in none of them, which takes microseconds. */
-static void change_over(struct fsc_hooks *h, const struct fsc_finder *finder,
+/* Calls between the two loops are missed; that takes microseconds. */
+static void switch_over(struct fsc_hooks *h, const struct fsc_finder *finder,
 			const struct fsc_snoop_config *config, const struct fsc_vec *fresh)
 {
 	for (size_t i = 0; i < h->batches.n; i++)
 		if (will_end(h, finder, config, batch_at(h, i)))
-			mute(batch_at(h, i));
+			mute_batch(batch_at(h, i));
 	for (size_t i = 0; i < fresh->n; i++) {
 		struct fsc_err why = {0};
 
-		say(fsc_live_arm((*FSC_AT(struct batch *, fresh, i))->live, &why), &why);
+		warn_if_failed(fsc_live_arm((*FSC_AT(struct batch *, fresh, i))->live, &why), &why);
 	}
 }
 
-/* Ends the sessions that have nothing to do any more, as long as their calls have entries. */
+/* Closes sessions without functions while their calls still have entries. */
 static void close_ending(struct fsc_hooks *h, const struct fsc_finder *finder,
 			 const struct fsc_snoop_config *config)
 {
@@ -127,7 +125,7 @@ static void close_ending(struct fsc_hooks *h, const struct fsc_finder *finder,
 			i++;
 			continue;
 		}
-		say(fsc_hooks_close(h, b, &why), &why);
+		warn_if_failed(fsc_hooks_close(h, b, &why), &why);
 		*FSC_AT(struct batch *, &h->batches, i) = batch_at(h, --h->batches.n);
 	}
 }
@@ -151,8 +149,8 @@ static int reload_row(struct fsc_hooks *h, struct batch *b, uint32_t row, struct
 	return rc;
 }
 
-/* The new sessions come behind those that stay; the room was made before. */
-static void append(struct fsc_hooks *h, const struct fsc_vec *fresh)
+/* The room was reserved by make_room(). */
+static void append_batches(struct fsc_hooks *h, const struct fsc_vec *fresh)
 {
 	for (size_t i = 0; i < fresh->n; i++) {
 		struct batch *b = *FSC_AT(struct batch *, fresh, i), **slot;
@@ -176,8 +174,8 @@ void fsc_hooks_commit(struct fsc_hooks *h)
 	struct fsc_finder *finder = h->finder;
 	struct fsc_vec fresh = h->batches;
 
-	put_back(h);
-	change_over(h, finder, config, &fresh);
+	restore_config(h);
+	switch_over(h, finder, config, &fresh);
 	close_ending(h, finder, config);
 	fsc_finder_free(h->finder);
 	h->finder = finder;
@@ -186,8 +184,8 @@ void fsc_hooks_commit(struct fsc_hooks *h)
 		for (uint32_t row = 0; row < batch_at(h, i)->targets.rows.n; row++) {
 			struct fsc_err why = {0};
 
-			say(reload_row(h, batch_at(h, i), row, &why), &why);
+			warn_if_failed(reload_row(h, batch_at(h, i), row, &why), &why);
 		}
-	append(h, &fresh);
+	append_batches(h, &fresh);
 	fsc_vec_release(&fresh);
 }

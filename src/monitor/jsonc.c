@@ -14,7 +14,7 @@
 
 /* ---- files ---- */
 
-/* Reads up to cap bytes; more or less of them than there were when the file was opened are fine. */
+/* Reads up to cap bytes; the file may grow or shrink meanwhile. */
 static int read_all(int fd, char *to, size_t cap, size_t *ret)
 {
 	ssize_t n;
@@ -31,7 +31,7 @@ static int read_all(int fd, char *to, size_t cap, size_t *ret)
 int fsc_jsonc_slurp(const char *path, const char *what, char **ret, size_t *ret_n,
 		    struct fsc_err *err)
 {
-	/* Without waiting: nobody may ever write to a FIFO. */
+	/* Non-blocking: opening a FIFO would wait for a writer. */
 	FSC_AUTO(fsc_closep)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	FSC_AUTO(fsc_freep) char *text = NULL;
@@ -117,8 +117,8 @@ int fsc_jsonc_err(const struct fsc_jsonc *d, size_t at, struct fsc_err *err, con
 
 /* ---- parsing ---- */
 
-/* jansson stops behind what it does not like; the place that is meant is the beginning of it. */
-static size_t before(const struct fsc_jsonc *d, size_t at)
+/* jansson stops after the offending token; errors point at its start. */
+static size_t start_before(const struct fsc_jsonc *d, size_t at)
 {
 	size_t best = 0;
 
@@ -133,8 +133,8 @@ static size_t before(const struct fsc_jsonc *d, size_t at)
 	return best;
 }
 
-/* How much of jansson's words is shown: not what a text has in it, it may be a secret. */
-static int shown(const struct fsc_jsonc *d, size_t at, const json_error_t *why)
+/* How much of jansson's message is shown: not the content of a string, it may be a secret. */
+static int shown_length(const struct fsc_jsonc *d, size_t at, const json_error_t *why)
 {
 	const char *near = strstr(why->text, " near ");
 
@@ -144,10 +144,10 @@ static int shown(const struct fsc_jsonc *d, size_t at, const json_error_t *why)
 static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct fsc_err *err)
 {
 	const size_t stop = why->position > 0 ? (size_t)why->position : 0;
-	const size_t at = before(d, stop);
+	const size_t at = start_before(d, stop);
 
 	if (!why->text[0])
-		return fsc_err_nomem(err); /* jansson has no words for it in some places */
+		return fsc_err_nomem(err); /* jansson sets no message in some places */
 	switch (json_error_code(why)) {
 	case json_error_out_of_memory:
 		return fsc_err_nomem(err);
@@ -162,11 +162,12 @@ static int not_json(const struct fsc_jsonc *d, const json_error_t *why, struct f
 	case json_error_null_byte_in_key:
 		return fsc_jsonc_err(d, at, err, "a string must not contain a NUL");
 	default:
-		return fsc_jsonc_err(d, at, err, "not JSON: %.*s", shown(d, at, why), why->text);
+		return fsc_jsonc_err(d, at, err, "not JSON: %.*s", shown_length(d, at, why),
+				     why->text);
 	}
 }
 
-static int copy(struct fsc_jsonc *d, struct fsc_err *err)
+static int copy_text(struct fsc_jsonc *d, struct fsc_err *err)
 {
 	if (d->n > FSC_JSONC_LONGEST)
 		return fsc_err_set(err, EFBIG, "'%s' is larger than the limit of %d bytes", d->path,
@@ -191,7 +192,7 @@ int fsc_jsonc_parse(char *text, size_t n, const char *path, struct fsc_jsonc *re
 				  .nodes = FSC_VEC_INIT(struct fsc_jsonc_node),
 				  .dots = FSC_VEC_INIT(unsigned),
 				  .lines = FSC_VEC_INIT(uint32_t)};
-	rc = copy(ret, err);
+	rc = copy_text(ret, err);
 	if (!rc)
 		rc = find_lines(ret, err);
 	if (!rc)

@@ -1,7 +1,7 @@
-/* Text of a configuration, read as JSON that people write by hand: comments, a comma behind the
- * last member, and dots where a printed sample leaves entries out. It is made strict JSON of the
- * same length, so that every place in one is the same place in the other; jansson, which keeps no
- * places, then reads the values, and an index made beside it knows where each of them stands. */
+/* JSON as people write it by hand: with comments, trailing commas, and dots where a printed sample
+ * leaves entries out. It is turned into strict JSON of the same length, so that offsets are the
+ * same in both; jansson, which keeps no positions, then parses the values, and an index has the
+ * position of each. */
 #ifndef FSC_MONITOR_JSONC_H
 #define FSC_MONITOR_JSONC_H
 
@@ -15,11 +15,11 @@
 
 enum { FSC_JSONC_LONGEST = 1 << 20, FSC_JSONC_DEEPEST = 16 };
 
-/* Where a value stands: offsets of its first byte and of that of its key. */
+/* Where a value is: offsets of its first byte and of its key. */
 struct fsc_jsonc_node {
-	uint32_t key, value; /* the same for what has no key */
+	uint32_t key, value; /* equal if it has no key */
 	uint32_t first;	     /* its first member: an index in nodes, 0 for none */
-	uint32_t next;	     /* the member behind it: an index, 0 for none */
+	uint32_t next;	     /* the next member: an index, 0 for none */
 };
 
 struct fsc_jsonc {
@@ -33,7 +33,7 @@ struct fsc_jsonc {
 	struct fsc_vec lines; /* uint32_t: where each line begins */
 };
 
-/* A value and its place; both belong to the document. */
+/* A value and its position; both belong to the document. */
 struct fsc_jsonc_value {
 	json_t *json;
 	const struct fsc_jsonc_node *node;
@@ -44,8 +44,8 @@ struct fsc_jsonc_value {
  * configuration". */
 int fsc_jsonc_slurp(const char *path, const char *what, char **ret, size_t *ret_n,
 		    struct fsc_err *err);
-/* Takes the text over, also after a failure. Errors name file, line and column. The caller releases
- * ret, also after a failure. */
+/* Takes ownership of the text, also after a failure. Errors name file, line and column. The caller
+ * releases ret, also after a failure. */
 int fsc_jsonc_parse(char *text, size_t n, const char *path, struct fsc_jsonc *ret,
 		    struct fsc_err *err);
 void fsc_jsonc_release(struct fsc_jsonc *d);
@@ -59,7 +59,6 @@ void fsc_jsonc_where(const struct fsc_jsonc *d, size_t at, unsigned *ret_line,
 int fsc_jsonc_err(const struct fsc_jsonc *d, size_t at, struct fsc_err *err, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The whole. */
 struct fsc_jsonc_value fsc_jsonc_root(const struct fsc_jsonc *d);
 /* A walk over the members of an object or an array, in the order they were written in:
  *
@@ -79,16 +78,15 @@ struct fsc_jsonc_walk {
 struct fsc_jsonc_walk fsc_jsonc_members(const struct fsc_jsonc *d, struct fsc_jsonc_value of);
 bool fsc_jsonc_next(struct fsc_jsonc_walk *w);
 
-/* The value at the end of a path of keys, NULL-ended; false where there is none. */
+/* The value at a path of keys, NULL-ended; false if there is none. */
 bool fsc_jsonc_find(const struct fsc_jsonc *d, const char *const *path,
 		    struct fsc_jsonc_value *ret);
 
 /* ---- the parts, for fsc_jsonc_parse() ---- */
 
-/* Blanks out of json whatever is not strict, and notes the dots. */
+/* Blanks out what is not strict JSON, and notes the dots. */
 int fsc_jsonc_blank(struct fsc_jsonc *d, struct fsc_err *err);
-/* Finds every value, and with that what is wrong in the order of things: a comma that is missing, a
- * text that does not end. */
+/* Finds every value, and syntax errors: a missing comma, an unterminated string. */
 int fsc_jsonc_index(struct fsc_jsonc *d, struct fsc_err *err);
 
 #endif

@@ -1,5 +1,5 @@
-/* What is not strict JSON becomes spaces: comments, commas before a closing bracket, dots. Nothing
- * moves, lines stay lines. Whatever else is wrong stays as it is, for the index to find. */
+/* Replaces what is not strict JSON by spaces: comments, trailing commas, dots. Offsets and lines
+ * stay the same. Other errors are left for the index to find. */
 #include "monitor/jsonc.h"
 
 #include <ctype.h>
@@ -15,7 +15,7 @@ struct blanker {
 	bool after_dots; /* since `last` */
 };
 
-static void blank(struct fsc_jsonc *d, size_t from, size_t to)
+static void blank_range(struct fsc_jsonc *d, size_t from, size_t to)
 {
 	for (size_t i = from; i < to; i++)
 		if (d->json[i] != '\n' && d->json[i] != '\r')
@@ -28,7 +28,7 @@ static int line_comment(struct blanker *b)
 	const char *end = memchr(start, '\n', b->doc->n - b->at);
 	size_t to = end ? (size_t)(end - b->doc->json) : b->doc->n;
 
-	blank(b->doc, b->at, to);
+	blank_range(b->doc, b->at, to);
 	b->at = to;
 	return 0;
 }
@@ -42,12 +42,12 @@ static int block_comment(struct blanker *b, struct fsc_err *err)
 	if (!end)
 		return fsc_jsonc_err(b->doc, b->at, err, "this comment has no end (\"*/\")");
 	to = (size_t)(end - b->doc->json) + 2;
-	blank(b->doc, b->at, to);
+	blank_range(b->doc, b->at, to);
 	b->at = to;
 	return 0;
 }
 
-/* Moves behind a text, or behind its line where it does not end. */
+/* Moves past a string, or past the line if it is not closed. */
 static void skip_text(struct blanker *b)
 {
 	const char *s = b->doc->json;
@@ -61,7 +61,7 @@ static void skip_text(struct blanker *b)
 	b->after_dots = false;
 }
 
-/* Whether dots here stand where a member could. */
+/* How many dots there are, if a member could be here. */
 static size_t dots_here(const struct blanker *b)
 {
 	const char *s = b->doc->json + b->at;
@@ -81,7 +81,7 @@ static int note_dots(struct blanker *b, size_t n, struct fsc_err *err)
 	if (!note)
 		return fsc_err_nomem(err);
 	*note = fsc_jsonc_line(b->doc, b->at);
-	blank(b->doc, b->at, b->at + n);
+	blank_range(b->doc, b->at, b->at + n);
 	b->at += n;
 	b->after_dots = true;
 	return 0;
@@ -93,20 +93,20 @@ static void take_sign(struct blanker *b, char c)
 	const bool opens = b->last == '{' || b->last == '[' || b->last == ',';
 
 	if (c == ',' && b->after_dots && opens) {
-		blank(b->doc, b->at, b->at + 1); /* "a, ..., b" */
+		blank_range(b->doc, b->at, b->at + 1); /* "a, ..., b" */
 		b->after_dots = false;
 		b->at++;
 		return;
 	}
 	if ((c == '}' || c == ']') && b->last == ',' && b->comma)
-		blank(b->doc, b->comma, b->comma + 1);
+		blank_range(b->doc, b->comma, b->comma + 1);
 	b->comma = c == ',' && b->last == 'v' ? b->at : 0;
 	b->last = (char)(strchr("{[,:", c) ? c : 'v');
 	b->after_dots = false;
 	b->at++;
 }
 
-static int take(struct blanker *b, struct fsc_err *err)
+static int take_token(struct blanker *b, struct fsc_err *err)
 {
 	const char *s = b->doc->json + b->at;
 	const char after = b->at + 1 < b->doc->n ? s[1] : '\0';
@@ -136,8 +136,8 @@ int fsc_jsonc_blank(struct fsc_jsonc *d, struct fsc_err *err)
 	int rc = 0;
 
 	if (d->n >= 3 && !memcmp(d->json, "\xef\xbb\xbf", 3))
-		blank(d, 0, 3);
+		blank_range(d, 0, 3);
 	while (!rc && b.at < d->n)
-		rc = take(&b, err);
+		rc = take_token(&b, err);
 	return rc;
 }

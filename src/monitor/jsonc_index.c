@@ -1,6 +1,5 @@
-/* The index of a document: a walk over strict JSON that writes down where each value stands, and
- * the first to see what is out of order. What is inside texts and numbers is for jansson to judge.
- */
+/* The index of a document: a walk over strict JSON that records where each value is, and reports
+ * syntax errors. The content of strings and numbers is left to jansson. */
 #include "monitor/jsonc.h"
 
 #include <ctype.h>
@@ -15,10 +14,10 @@ struct walk {
 	unsigned depth;
 };
 
-static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err);
+static int index_value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err);
 
-/* The next byte that is no space, 0 at the end. */
-static char peek(struct walk *w)
+/* Skips spaces; the next byte, 0 at the end. */
+static char next_char(struct walk *w)
 {
 	const char *s = w->doc->json;
 
@@ -28,9 +27,9 @@ static char peek(struct walk *w)
 }
 
 /* "...expected here, not 'x'". */
-static int expected(struct walk *w, const char *what, struct fsc_err *err)
+static int expected_error(struct walk *w, const char *what, struct fsc_err *err)
 {
-	const unsigned char c = (unsigned char)peek(w);
+	const unsigned char c = (unsigned char)next_char(w);
 
 	if (w->at >= w->doc->n)
 		return fsc_jsonc_err(w->doc, w->at, err, "the file ends where %s is expected",
@@ -40,7 +39,7 @@ static int expected(struct walk *w, const char *what, struct fsc_err *err)
 	return fsc_jsonc_err(w->doc, w->at, err, "expected %s, not the byte 0x%02x", what, c);
 }
 
-static int text(struct walk *w, struct fsc_err *err)
+static int skip_string(struct walk *w, struct fsc_err *err)
 {
 	const char *s = w->doc->json;
 	const size_t start = w->at;
@@ -60,12 +59,12 @@ static bool in_word(char c)
 }
 
 /* A number, true, false or null. */
-static int word(struct walk *w, struct fsc_err *err)
+static int skip_word(struct walk *w, struct fsc_err *err)
 {
 	const char *s = w->doc->json;
 
-	if (!in_word(peek(w)))
-		return expected(w, "a value", err);
+	if (!in_word(next_char(w)))
+		return expected_error(w, "a value", err);
 	while (w->at < w->doc->n && in_word(s[w->at]))
 		w->at++;
 	return 0;
@@ -75,25 +74,25 @@ static int key_of_member(struct walk *w, size_t *ret_key, struct fsc_err *err)
 {
 	int rc;
 
-	if (peek(w) != '"')
-		return expected(w, "a name in quotes", err);
+	if (next_char(w) != '"')
+		return expected_error(w, "a name in quotes", err);
 	*ret_key = w->at;
-	rc = text(w, err);
+	rc = skip_string(w, err);
 	if (rc)
 		return rc;
-	if (peek(w) != ':')
-		return expected(w, "':'", err);
+	if (next_char(w) != ':')
+		return expected_error(w, "':'", err);
 	w->at++;
 	return 0;
 }
 
 /* The members of an object or an array, up to its closing bracket. */
-static int members(struct walk *w, uint32_t node, char close, struct fsc_err *err)
+static int index_members(struct walk *w, uint32_t node, char close, struct fsc_err *err)
 {
 	uint32_t last = 0, now = 0;
 
 	w->at++;
-	if (peek(w) == close) {
+	if (next_char(w) == close) {
 		w->at++;
 		return 0;
 	}
@@ -102,7 +101,7 @@ static int members(struct walk *w, uint32_t node, char close, struct fsc_err *er
 		int rc = close == '}' ? key_of_member(w, &key, err) : 0;
 
 		if (!rc)
-			rc = value(w, key, &now, err);
+			rc = index_value(w, key, &now, err);
 		if (rc)
 			return rc;
 		if (last)
@@ -110,20 +109,20 @@ static int members(struct walk *w, uint32_t node, char close, struct fsc_err *er
 		else
 			FSC_AT(struct fsc_jsonc_node, &w->doc->nodes, node)->first = now;
 		last = now;
-		if (peek(w) == close) {
+		if (next_char(w) == close) {
 			w->at++;
 			return 0;
 		}
-		if (peek(w) != ',')
-			return expected(w, close == '}' ? "',' or '}'" : "',' or ']'", err);
+		if (next_char(w) != ',')
+			return expected_error(w, close == '}' ? "',' or '}'" : "',' or ']'", err);
 		w->at++;
 	}
 }
 
-/* key: where its key stands, SIZE_MAX for none. */
-static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err)
+/* key: offset of its key, SIZE_MAX for none. */
+static int index_value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err *err)
 {
-	const char c = peek(w);
+	const char c = next_char(w);
 	struct fsc_jsonc_node *n = fsc_vec_push(&w->doc->nodes);
 	int rc;
 
@@ -133,14 +132,14 @@ static int value(struct walk *w, size_t key, uint32_t *ret_node, struct fsc_err 
 	n->value = (uint32_t)w->at;
 	n->key = key == SIZE_MAX ? n->value : (uint32_t)key;
 	if (c == '"')
-		return text(w, err);
+		return skip_string(w, err);
 	if (c != '{' && c != '[')
-		return word(w, err);
+		return skip_word(w, err);
 	if (w->depth == FSC_JSONC_DEEPEST)
 		return fsc_jsonc_err(w->doc, w->at, err, "brackets are nested more than %d deep",
 				     FSC_JSONC_DEEPEST);
 	w->depth++;
-	rc = members(w, *ret_node, (char)(c == '{' ? '}' : ']'), err);
+	rc = index_members(w, *ret_node, (char)(c == '{' ? '}' : ']'), err);
 	w->depth--;
 	return rc;
 }
@@ -149,12 +148,12 @@ int fsc_jsonc_index(struct fsc_jsonc *d, struct fsc_err *err)
 {
 	struct walk w = {.doc = d};
 	uint32_t root;
-	int rc = value(&w, SIZE_MAX, &root, err);
+	int rc = index_value(&w, SIZE_MAX, &root, err);
 
 	if (rc)
 		return rc;
-	peek(&w);
+	next_char(&w);
 	if (w.at < d->n)
-		return expected(&w, "the end of the file", err);
+		return expected_error(&w, "the end of the file", err);
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* Totals. Nothing measured is ever lost here: what leaves one place is added to another. */
+/* Totals. Nothing is ever dropped: what is removed from one tally is added to another. */
 #include "monitor/ledger.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "monitor/admission.h"
 
 enum {
-	MOST_ENDED = 512, /* processes that are shown by themselves after their end */
+	MOST_ENDED = 512, /* exited processes with rows of their own */
 	SHOWN_SLOW = 10,  /* slow calls of a report */
 };
 
@@ -24,14 +24,14 @@ struct fsc_ledger {
 	struct fsc_hooks *hooks;
 	struct fsc_processes *processes;
 	struct fsc_slow *slow;
-	struct fsc_tally past;	 /* of processes that ended */
+	struct fsc_tally past;	 /* of exited processes */
 	struct fsc_vec ended;	 /* struct ended, the oldest first */
-	struct fsc_map ended_at; /* pid -> how many had ended before it */
-	uint64_t left;		 /* how many of those are not in the list any more */
+	struct fsc_map ended_at; /* pid -> how many had exited before it */
+	uint64_t left;		 /* how many of those have left the list */
 	struct fsc_tally before; /* at the last report */
 	uint64_t kept;		 /* calls, at the last reading */
 	uint64_t start_ns, start_mono, before_mono;
-	uint64_t end_mono;    /* 0: it goes on */
+	uint64_t end_mono;    /* 0: running */
 	uint64_t slow_before; /* the last slow call of the last report */
 	struct fsc_admission admission;
 };
@@ -77,7 +77,7 @@ void fsc_ledger_end(struct fsc_ledger *l)
 	l->end_mono = fsc_clock_mono();
 }
 
-/* ---- processes that ended ---- */
+/* ---- exited processes ---- */
 
 int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
@@ -93,7 +93,7 @@ int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 	return 0;
 }
 
-/* Its place in the list; false: it is not there. */
+/* Its index in the list; false: not in it. */
 static bool find_ended(const struct fsc_ledger *l, uint32_t pid, size_t *ret)
 {
 	const uint64_t *at = fsc_map_get(&l->ended_at, &pid, sizeof(pid));
@@ -104,35 +104,35 @@ static bool find_ended(const struct fsc_ledger *l, uint32_t pid, size_t *ret)
 	return true;
 }
 
-/* Which processes become nobody's: the first so many of the list. */
+/* The first n of the list leave it. */
 struct leaving {
 	const struct fsc_ledger *l;
 	size_t n;
 };
 
-static uint32_t heir_of(const struct fsc_ledger *l, uint32_t pid)
+static uint32_t new_owner(const struct fsc_ledger *l, uint32_t pid)
 {
 	return fsc_admission_folded(&l->admission, pid) ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
 }
 
-static bool leaves(uint32_t pid, uint32_t *to, void *arg)
+static bool is_leaving(uint32_t pid, uint32_t *to, void *arg)
 {
 	const struct leaving *x = arg;
 	size_t at;
 
-	*to = heir_of(x->l, pid);
+	*to = new_owner(x->l, pid);
 	return find_ended(x->l, pid, &at) && at < x->n;
 }
 
-/* The first n of those that ended are nobody's from now on. */
-static int leave(struct fsc_ledger *l, size_t n, struct fsc_err *err)
+/* Adds the rows of the first n exited processes to those of no process. */
+static int forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 {
 	struct leaving x = {l, n};
-	int rc = n ? fsc_tally_move(&l->past, leaves, &x, err) : 0;
+	int rc = n ? fsc_tally_move(&l->past, is_leaving, &x, err) : 0;
 
-	/* In the next report they are not new. */
+	/* So that the next report does not show them as new. */
 	if (!rc && n && l->before.calls.by)
-		rc = fsc_tally_move(&l->before, leaves, &x, err);
+		rc = fsc_tally_move(&l->before, is_leaving, &x, err);
 	if (rc || !n)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -154,7 +154,7 @@ int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
 	size_t at;
 
-	return find_ended(l, (uint32_t)pid, &at) ? leave(l, at + 1, err) : 0;
+	return find_ended(l, (uint32_t)pid, &at) ? forget_ended(l, at + 1, err) : 0;
 }
 
 static void name_ended(struct fsc_ledger *l)
@@ -169,24 +169,25 @@ static void name_ended(struct fsc_ledger *l)
 	}
 }
 
-/* What comes of a process that is in the list no more has no row of its own. */
+/* Late measurements of a process that has left the list get no row of their own. */
 static bool is_late(uint32_t pid, uint32_t *to, void *arg)
 {
 	const struct fsc_ledger *l = arg;
 	size_t at;
 
-	*to = heir_of(l, pid);
+	*to = new_owner(l, pid);
 	return !find_ended(l, pid, &at);
 }
 
-static int take_ended(struct fsc_ledger *l, int (*met)(pid_t pid, void *arg, struct fsc_err *err),
-		      void *arg, struct fsc_err *err)
+static int collect_ended(struct fsc_ledger *l,
+			 int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
+			 struct fsc_err *err)
 {
 	struct fsc_tally ended;
 	int rc;
 
 	fsc_tally_init(&ended);
-	rc = fsc_hooks_collect(l->hooks, met, arg, &ended, err);
+	rc = fsc_hooks_collect(l->hooks, on_pid, arg, &ended, err);
 	if (!rc && ended.calls.rows.n)
 		rc = fsc_tally_move(&ended, is_late, l, err);
 	if (!rc)
@@ -196,22 +197,22 @@ static int take_ended(struct fsc_ledger *l, int (*met)(pid_t pid, void *arg, str
 }
 
 int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
-		       int (*met)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
+		       int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
 		       struct fsc_err *err)
 {
 	uint64_t now = fsc_clock_mono();
-	int rc = take_ended(l, met, arg, err);
+	int rc = collect_ended(l, on_pid, arg, err);
 	size_t n;
 
 	if (rc)
 		return rc;
 	name_ended(l);
-	/* Not before: whoever is met may have taken others off the list. */
+	/* Not before: on_pid() may have removed others from the list. */
 	n = l->ended.n > MOST_ENDED ? l->ended.n - MOST_ENDED : 0;
 	while (n < l->ended.n &&
 	       (double)(now - FSC_AT(struct ended, &l->ended, n)->at_ns) / 1e9 >= keep_s)
 		n++;
-	return leave(l, n, err);
+	return forget_ended(l, n, err);
 }
 
 /* ---- totals ---- */
@@ -233,7 +234,7 @@ static void name_rows(const struct fsc_ledger *l, struct fsc_tally *t)
 	}
 }
 
-static int read_all(struct fsc_ledger *l, struct fsc_tally *ret, struct fsc_err *err)
+static int read_tally(struct fsc_ledger *l, struct fsc_tally *ret, struct fsc_err *err)
 {
 	int rc = fsc_tally_merge(ret, &l->past, true, err);
 
@@ -247,7 +248,7 @@ int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, st
 
 	fsc_tally_init(ret);
 	fsc_tally_init(&all);
-	rc = read_all(l, apart ? ret : &all, err);
+	rc = read_tally(l, apart ? ret : &all, err);
 	if (!rc && !apart)
 		rc = fsc_tally_merge(ret, &all, false, err);
 	fsc_tally_release(&all);
@@ -279,7 +280,7 @@ struct row_key {
 	uint32_t func, pid;
 };
 
-/* From function and process to the row. */
+/* Maps function and process to the row. */
 static bool index_calls(const struct fsc_latencies *calls, struct fsc_map *ret)
 {
 	for (size_t i = 0; i < calls->rows.n; i++) {
@@ -294,7 +295,7 @@ static bool index_calls(const struct fsc_latencies *calls, struct fsc_map *ret)
 	return true;
 }
 
-/* Errors since `before`, of the rows of the report. */
+/* Errors since `before`, with the report's rows. */
 static int subtract_errors(const struct fsc_tally *now, const struct fsc_tally *before,
 			   const struct fsc_map *rows, struct fsc_vec *ret, struct fsc_err *err)
 {
@@ -420,7 +421,7 @@ int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, b
 
 /* ---- snapshots ---- */
 
-static int take_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fsc_err *err)
+static int copy_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fsc_err *err)
 {
 	struct fsc_vec slow = FSC_VEC_INIT(const struct fsc_noted_call *);
 	bool apart = v->total.calls.by;
@@ -458,7 +459,7 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 		row->folded = row->key.func >= cap;
 	}
 	if (!rc)
-		rc = take_noted(l, ret, err);
+		rc = copy_noted(l, ret, err);
 	if (rc) {
 		fsc_ledger_view_release(ret);
 		return rc;

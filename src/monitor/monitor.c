@@ -1,5 +1,5 @@
-/* The run of a monitor: it looks many times a second at what processes did, and reads the calls
- * that were sent. */
+/* The run of a monitor: many times a second it reads what processes did and the calls that the
+ * kernel sent. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -19,12 +19,12 @@
 #include "proc/cputime.h"
 #include "proc/libs.h"
 
-#define TICK	0.02
-#define COLLECT 0.2  /* seconds between two looks at processes that ended */
-#define SCAN	30.0 /* between two looks at all that run, where the kernel tells of new ones */
-#define LOOK	1.0  /* and where it does not */
-#define BUDGET	1.0  /* between two looks at the probes' cost */
-#define LAST	3.0  /* for each receiver at the end */
+#define TICK	   0.02
+#define COLLECT	   0.2	/* seconds between collections of exited processes */
+#define SCAN	   30.0 /* between scans of /proc, if the kernel reports new processes */
+#define SCAN_ALONE 1.0	/* and if it does not */
+#define BUDGET	   1.0	/* between checks of the probes' cost */
+#define LAST	   3.0	/* for each receiver at the end */
 
 /* ---- what processes do ---- */
 
@@ -33,7 +33,7 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 	return fsc_hooks_file(((struct fsc_monitor *)arg)->hooks, pid, path, err);
 }
 
-static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
+static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	int rc = fsc_ledger_began(m->ledger, pid, err);
@@ -41,7 +41,7 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	return rc ? rc : fsc_hooks_judge(m->hooks, pid, wanted, err);
 }
 
-static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	bool wanted = fsc_processes_wanted(m->processes, pid);
@@ -50,27 +50,26 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 	return rc || !wanted ? rc : fsc_ledger_ended(m->ledger, pid, err);
 }
 
-static struct fsc_processes_to told(struct fsc_monitor *m)
+static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
 {
 	return (struct fsc_processes_to){.arg = m,
 					 .file = on_file,
-					 .judged = on_judged,
-					 .gone = on_gone,
+					 .judged = on_verdict,
+					 .gone = on_exited,
 					 .also = fsc_hooks_also(m->hooks)};
 }
 
-static int met(pid_t pid, void *arg, struct fsc_err *err)
+static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
-	const struct fsc_processes_to to = told(m);
+	const struct fsc_processes_to to = process_callbacks(m);
 
 	return fsc_processes_met(m->processes, pid, &to, err);
 }
 
-/* Everything that runs, and the libraries that whatever starts later may use. */
-int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err)
+int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
 {
-	const struct fsc_processes_to to = told(m);
+	const struct fsc_processes_to to = process_callbacks(m);
 	int rc = fsc_hooks_libraries(m->hooks, err);
 
 	if (!rc)
@@ -97,7 +96,7 @@ int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc
 				 fsc_run_seconds(m->run), ret, err);
 }
 
-/* Resident memory, as /proc has it. */
+/* Resident memory, from /proc. */
 static uint64_t own_memory(void)
 {
 	FILE *f = fopen("/proc/self/statm", "re");
@@ -119,7 +118,8 @@ static double own_cpu_s(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-static int view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg, struct fsc_err *err)
+static int make_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg,
+		     struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	struct fsc_snapshot *s = &ret->snapshot;
@@ -151,11 +151,10 @@ static int view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg, 
 static int monitor_reload(struct fsc_run *r, struct fsc_err *err)
 {
 	(void)err;
-	return fsc_monitor_reload_or_say(r->state);
+	return fsc_monitor_reload_and_log(r->state);
 }
 
-/* The file itself, written to its end or moved there; or a link that a file of a mounted
- * configuration is reached by ("..data"). */
+/* The file itself, written or moved there; or the link of a mounted ConfigMap ("..data"). */
 static bool is_of_config(const struct fsc_monitor *m, const struct inotify_event *e)
 {
 	const char *slash = strrchr(m->opts->path, '/');
@@ -170,7 +169,7 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 {
 	struct fsc_monitor *m = arg;
 	_Alignas(struct inotify_event) char events[4096];
-	bool ours = false;
+	bool config = false;
 	ssize_t size;
 
 	(void)loop, (void)n, (void)err;
@@ -178,16 +177,16 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 		for (ssize_t at = 0; at < size;) {
 			const struct inotify_event *e = (const void *)(events + at);
 
-			ours |= is_of_config(m, e);
+			config |= is_of_config(m, e);
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
-	return ours && fsc_monitor_file_changed(m) ? fsc_monitor_reload_or_say(m) : 0;
+	return config && fsc_monitor_file_changed(m) ? fsc_monitor_reload_and_log(m) : 0;
 }
 
-/* collect: what processes that exited have left goes to the books, too. */
-static int take_in(struct fsc_monitor *m, bool collect, bool last, struct fsc_err *err)
+/* collect: also adds what exited processes have measured. */
+static int read_events(struct fsc_monitor *m, bool collect, bool last, struct fsc_err *err)
 {
-	const struct fsc_processes_to to = told(m);
+	const struct fsc_processes_to to = process_callbacks(m);
 	int rc = fsc_processes_read(m->processes, last, &to, err);
 
 	if (!rc)
@@ -195,13 +194,13 @@ static int take_in(struct fsc_monitor *m, bool collect, bool last, struct fsc_er
 	if (!rc)
 		rc = fsc_hooks_calls(m->hooks, last, err);
 	if (!rc && (collect || last))
-		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, met, m, err);
+		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, on_new_pid, m, err);
 	return rc;
 }
 
-int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err)
+int fsc_monitor_collect(struct fsc_monitor *m, struct fsc_err *err)
 {
-	return take_in(m, true, false, err);
+	return read_events(m, true, false, err);
 }
 
 static int on_collect(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -210,25 +209,26 @@ static int on_collect(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 
 	(void)loop, (void)n;
 	fsc_processes_cpu(m->processes);
-	return fsc_monitor_take_in(m, err);
+	return fsc_monitor_collect(m, err);
 }
 
 static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n;
-	return fsc_monitor_look(arg, err);
+	return fsc_monitor_scan(arg, err);
 }
 
 static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
-	(void)loop, (void)n;
-	return fsc_monitor_budget(arg, err);
+	(void)loop, (void)n, (void)err;
+	fsc_monitor_budget(arg);
+	return 0;
 }
 
 static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
-	int rc = take_in(m, false, false, err);
+	int rc = read_events(m, false, false, err);
 
 	if (!rc && fsc_processes_all_exited(m->processes))
 		fsc_run_all_exited(r, fsc_processes_count(m->processes, true));
@@ -244,7 +244,7 @@ static int monitor_report(struct fsc_run *r, bool last, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
 	const struct fsc_snoop_report *o = &m->config->report;
-	int rc = last ? 0 : take_in(m, false, false, err);
+	int rc = last ? 0 : read_events(m, false, false, err);
 
 	return rc ? rc : fsc_ledger_report(m->ledger, &r->sink, o->by_process, last, o->top, err);
 }
@@ -298,7 +298,7 @@ static int open_control(struct fsc_monitor *m, struct fsc_err *err)
 	return rc;
 }
 
-/* Calls are told apart by process: a thread's number would never be met. */
+/* Calls are matched by process: a thread id would never match. */
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err)
 {
 	for (size_t i = 0; i < c->targets.pids.n; i++) {
@@ -313,10 +313,10 @@ int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err
 	return 0;
 }
 
-static int watch_loop(struct fsc_monitor *m, struct fsc_err *err)
+static int add_sources(struct fsc_monitor *m, struct fsc_err *err)
 {
 	struct fsc_loop *loop = &m->run->loop;
-	double scan = fsc_processes_told(m->processes) ? SCAN : LOOK;
+	double scan = fsc_processes_told(m->processes) ? SCAN : SCAN_ALONE;
 	int rc = fsc_loop_timer(loop, COLLECT, true, on_collect, m, err);
 
 	if (!rc)
@@ -349,11 +349,11 @@ static int monitor_open(struct fsc_run *r, struct fsc_err *err)
 	if (!rc)
 		rc = open_control(m, err);
 	if (!rc)
-		rc = fsc_forward_new(m->config, m->slow, view, m, &m->forward, err);
-	return rc ? rc : watch_loop(m, err);
+		rc = fsc_forward_new(m->config, m->slow, make_view, m, &m->forward, err);
+	return rc ? rc : add_sources(m, err);
 }
 
-/* Its files are looked into before it has mapped them. */
+/* The command's files are searched before it maps them. */
 static int note_command(struct fsc_monitor *m, struct fsc_err *err)
 {
 	const struct fsc_child *child = &m->run->child;
@@ -369,7 +369,7 @@ static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
 	int rc = note_command(m, err);
 
 	if (!rc)
-		rc = fsc_monitor_look(m, err);
+		rc = fsc_monitor_scan(m, err);
 	if (rc)
 		return rc;
 	fsc_ledger_begin(m->ledger);
@@ -379,14 +379,13 @@ static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
 	return 0;
 }
 
-static void say_missing(const struct fsc_snoop_func *f, void *arg)
+static void append_missing(const struct fsc_snoop_func *f, void *arg)
 {
 	struct fsc_buf *b = arg;
 
 	fsc_buf_printf(b, "%s%s", b->n ? ", " : "", f->name);
 }
 
-/* What is watched, and what was not found yet. */
 static void monitor_ready(struct fsc_run *r)
 {
 	const struct fsc_monitor *m = r->state;
@@ -394,7 +393,7 @@ static void monitor_ready(struct fsc_run *r)
 	size_t n;
 
 	fsc_hooks_funcs(m->hooks, &n);
-	fsc_hooks_missing(m->hooks, say_missing, &missing);
+	fsc_hooks_missing(m->hooks, append_missing, &missing);
 	fsc_log(FSC_LOG_NOTE, "watching %zu function%s of %s", n, n == 1 ? "" : "s",
 		m->config->path);
 	if (missing.n)
@@ -405,18 +404,17 @@ static void monitor_ready(struct fsc_run *r)
 	fsc_buf_release(&missing);
 }
 
-/* The probes come off first: what is reported then is final. Nobody can ask for anything any more.
- */
+/* Detaches first, so that the last report is final; then closes the control socket. */
 static int monitor_detach(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
 	int rc;
 
 	fsc_ledger_end(m->ledger);
-	rc = take_in(m, false, false, err);
+	rc = read_events(m, false, false, err);
 	fsc_hooks_detach(m->hooks);
 	if (!rc)
-		rc = take_in(m, true, true, err);
+		rc = read_events(m, true, true, err);
 	m->events_dropped = m->control ? fsc_control_dropped(m->control) : 0;
 	fsc_control_free(m->control);
 	m->control = NULL;
@@ -433,7 +431,7 @@ static void monitor_close(struct fsc_run *r)
 	struct fsc_monitor *m = r->state;
 
 	fsc_forward_stop(m->forward, LAST);
-	fsc_monitor_tell_end(m);
+	fsc_monitor_log_end(m);
 }
 
 static const struct fsc_run_ops ops = {.open = monitor_open,
@@ -446,7 +444,7 @@ static const struct fsc_run_ops ops = {.open = monitor_open,
 				       .close = monitor_close,
 				       .reload = monitor_reload};
 
-static void release(struct fsc_monitor *m)
+static void monitor_release(struct fsc_monitor *m)
 {
 	fsc_forward_free(m->forward);
 	fsc_control_free(m->control);
@@ -485,6 +483,6 @@ int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_op
 		argv[i] = *FSC_AT(char *, words, i);
 	out.interval = fsc_monitor_interval(&m);
 	rc = argv ? fsc_run(&ro, err) : fsc_err_nomem(err);
-	release(&m);
+	monitor_release(&m);
 	return rc;
 }

@@ -1,4 +1,4 @@
-/* The monitor itself: a configuration carried out until somebody says stop. */
+/* The monitor itself: runs a configuration until it is stopped. */
 #ifndef FSC_MONITOR_MONITOR_H
 #define FSC_MONITOR_MONITOR_H
 
@@ -7,7 +7,7 @@
 
 struct fsc_monitor_opts {
 	const char *path;		   /* of the configuration */
-	const struct fsc_output_opts *out; /* an interval of 0: as the configuration says */
+	const struct fsc_output_opts *out; /* interval 0: the configuration's */
 	const pid_t *pids;		   /* besides the configuration's, which has them already */
 	size_t n_pids;
 	bool no_control; /* no sockets */

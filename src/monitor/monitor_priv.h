@@ -28,39 +28,39 @@ struct fsc_monitor {
 	int inotify;
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
-	bool changing; /* a session ends whose processes are not asked for any more */
+	bool changing; /* sessions are closed whose processes are no longer targets */
 	uint64_t reloads, failed_reloads;
 	uint64_t cpu_start;	 /* of the machine */
 	uint64_t events_dropped; /* by the control socket, once it is closed */
-	double warn_budget;	 /* lines that may be written */
+	double warn_budget;	 /* lines */
 	uint64_t warn_ns, unwarned;
-	uint64_t budget_cpu; /* at the last look */
-	bool told_cost;
+	uint64_t budget_cpu; /* at the last check */
+	bool warned_cost;
 	struct fsc_buf line; /* of an event */
 };
 
-/* Looks at everything that runs, and at the libraries that whatever starts later may use. */
-int fsc_monitor_look(struct fsc_monitor *m, struct fsc_err *err);
+/* Scans all processes, and the libraries that later ones may use, and attaches to what is new. */
+int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err);
 /* Seconds between two reports, by the command line or the configuration. */
 double fsc_monitor_interval(const struct fsc_monitor *m);
-/* Takes in what processes did and measured until now. */
-int fsc_monitor_take_in(struct fsc_monitor *m, struct fsc_err *err);
+/* Reads what processes did and measured until now. */
+int fsc_monitor_collect(struct fsc_monitor *m, struct fsc_err *err);
 
 /* events.c: fsc_hooks_call_fn. */
 int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err);
 
-/* reload.c: notes what the file looks like now; whether it has changed since; reads it again; the
- * same where nobody waits for an answer. */
+/* reload.c: records the file's stat; whether that has changed; reads it again, returning the error
+ * or logging it. */
 void fsc_monitor_note_file(struct fsc_monitor *m);
 bool fsc_monitor_file_changed(const struct fsc_monitor *m);
-int fsc_monitor_reload_or_say(struct fsc_monitor *m);
+int fsc_monitor_reload_and_log(struct fsc_monitor *m);
 int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
-/* Another configuration is in force from now on, and owned; or, after a failure, everything is as
- * it was, and it is the caller's still. */
+/* Puts another configuration in force and takes ownership; after a failure, everything is as it was
+ * and the caller still owns it. */
 int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err);
-/* Whether every number in targets.pids may be that of a process; one that is a thread's is not. */
+/* Fails if one of targets.pids is a thread. */
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err);
-/* CPU time, in ns, that the watched processes have used, or the whole machine where all are. */
+/* CPU time, in ns, of the watched processes, or of the machine if all are. */
 uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine);
 /* The books of the last reading of the ledger. */
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
@@ -68,9 +68,9 @@ int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc
 /* requests.c: fsc_control_fn. */
 int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
 		       struct fsc_err *err);
-/* overhead.c: keeps within the budget. */
-int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err);
-/* What is to be said at the end: losses outside the books, how the command ended. */
-void fsc_monitor_tell_end(const struct fsc_monitor *m);
+/* overhead.c: stays within the budget. */
+void fsc_monitor_budget(struct fsc_monitor *m);
+/* Logs losses outside the books, and the state of receivers. */
+void fsc_monitor_log_end(const struct fsc_monitor *m);
 
 #endif

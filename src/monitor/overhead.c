@@ -1,12 +1,12 @@
-/* The budget: what the probes cost is watched, and the dearest functions are let go until it is
- * kept. And what is to be said at the end. */
+/* The budget: while the probes cost more than max_overhead, the most expensive function is
+ * detached. And the messages at the end. */
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-#define MUCH 5.0 /* percent, from which it is said */
+#define WARN_PERCENT 5.0 /* cost from which a warning is logged */
 
-/* Over the last second: the part of the CPU time, in percent, that went into hits. */
-int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
+/* Compares the cost of hits with the CPU time since the last call. */
+void fsc_monitor_budget(struct fsc_monitor *m)
 {
 	double most = m->config->max_overhead, share;
 	uint64_t cpu;
@@ -17,28 +17,28 @@ int fsc_monitor_budget(struct fsc_monitor *m, struct fsc_err *err)
 	fsc_hooks_cost(m->hooks, &cost);
 	if (!m->budget_cpu || cpu <= m->budget_cpu) {
 		m->budget_cpu = cpu;
-		return 0;
+		return;
 	}
 	share = 100 * cost.ns / (double)(cpu - m->budget_cpu);
 	m->budget_cpu = cpu;
-	if (!most && share > MUCH && !m->told_cost) {
-		m->told_cost = true;
+	if (!most && share > WARN_PERCENT && !m->warned_cost) {
+		m->warned_cost = true;
 		fsc_log(FSC_LOG_WARN,
 			"the probes cost %.0f%% of the %s's CPU time, %s most of it; "
 			"\"max_overhead\" sets a limit",
 			share > 100 ? 100 : share, of_machine ? "machine" : "target",
-			cost.dearest ? cost.dearest : "all of them");
+			cost.costliest ? cost.costliest : "all of them");
 	}
-	if (!most || share <= most || !cost.dearest_ns)
-		return 0;
+	if (!most || share <= most || !cost.costliest_ns)
+		return;
 	fsc_log(FSC_LOG_WARN,
 		"%s is no longer watched: probes took %.1f%% of the %s's CPU time, and "
 		"max_overhead is %g%%; reload the configuration to watch it again",
-		cost.dearest, share, of_machine ? "machine" : "target", most);
-	return fsc_hooks_let_go(m->hooks, &cost, err);
+		cost.costliest, share, of_machine ? "machine" : "target", most);
+	fsc_hooks_pause(m->hooks, &cost);
 }
 
-void fsc_monitor_tell_end(const struct fsc_monitor *m)
+void fsc_monitor_log_end(const struct fsc_monitor *m)
 {
 	const struct fsc_receiver_state *r;
 	size_t n;

@@ -1,13 +1,13 @@
-/* The presets: not all that a library has, but what takes time, takes memory, or waits. No call is
- * counted twice: of an entry point and its wrapper (ncclBcast, __cudaLaunchKernel) one is here, and
- * of names for one address (pnccl...) the usual one. The CUDA libraries' names are those of CUDA
- * 13, cuDNN 9 and NCCL 2; what an older one lacks is reported as not found. */
+/* The presets: not all functions of a library, but those that take time, allocate, or wait. No call
+ * is counted twice: only one of an entry point and its wrapper (ncclBcast, __cudaLaunchKernel) is
+ * listed, and only the usual one of several names for an address (pnccl...). The names are those of
+ * CUDA 13, cuDNN 9 and NCCL 2; what an older version lacks is reported as not found. */
 #include "monitor/presets.h"
 
 #include <stddef.h>
 
-/* The runtime. Twins with _ptsz and _ptds are what programs call that were compiled for a default
- * stream per thread. */
+/* The runtime. _ptsz and _ptds are the variants for programs compiled with a default stream per
+ * thread. */
 static const char *const cuda[] = {
     "cudaLaunchKernel",
     "cudaLaunchKernel_ptsz",
@@ -74,7 +74,7 @@ static const char *const cuda[] = {
     NULL,
 };
 
-/* The driver, which sees what the static runtimes inside cuBLAS, cuDNN and others do as well. */
+/* The driver, which static runtimes inside cuBLAS, cuDNN and others call as well. */
 static const char *const cuda_driver[] = {
     "cuInit",
     "cuLaunchKernel",
@@ -117,7 +117,7 @@ static const char *const cuda_driver[] = {
     NULL,
 };
 
-/* What programs call cublasSgemm has been cublasSgemm_v2 since CUDA 4. */
+/* cublasSgemm in source code has been cublasSgemm_v2 since CUDA 4. */
 static const char *const cublas[] = {
     "cublasCreate_v2",
     "cublasDestroy_v2",
@@ -243,8 +243,8 @@ static const char *const nccl[] = {
     NULL,
 };
 
-/* Operators as the dispatcher is entered for them, by their demangled names; one that calls others
- * contains their time. */
+/* Dispatcher entry points of operators, by demangled name; the time of one that calls others
+ * includes theirs. */
 static const struct fsc_preset_func libtorch[] = {
     {"linear_forward", "torch::nn::LinearImpl::forward", FSC_ERRORS_NONE, false},
     {"linear", "at::_ops::linear::call", FSC_ERRORS_NONE, false},
@@ -276,8 +276,8 @@ static const struct fsc_preset_func libtorch[] = {
     {NULL, NULL, FSC_ERRORS_NONE, false},
 };
 
-/* A failed read of a socket that does not block is -1 as well: errors of those are not all bad
- * news. mmap and brk are not judged, an address may look negative. */
+/* A read of a non-blocking socket also returns -1 for "not yet", so not all errors are failures.
+ * mmap and brk have no rule: an address may look negative. */
 static const struct fsc_preset_func libc[] = {
     {"malloc", NULL, FSC_ERRORS_NULL, false},
     {"calloc", NULL, FSC_ERRORS_NULL, false},
@@ -333,8 +333,8 @@ static const struct fsc_preset_func libc[] = {
     {NULL, NULL, FSC_ERRORS_NONE, false},
 };
 
-/* Of what reads and writes a connection, failing also means "not yet" where it does not block: its
- * return values are not judged. */
+/* Functions that read and write a connection have no rule: on a non-blocking one, failure may also
+ * mean "not yet". */
 static const struct fsc_preset_func openssl[] = {
     {"SSL_new", NULL, FSC_ERRORS_NULL, false},
     {"SSL_free", NULL, FSC_ERRORS_NONE, false},

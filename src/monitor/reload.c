@@ -1,5 +1,4 @@
-/* Another configuration while the monitor runs: what is in both stays, a bad one changes nothing.
- */
+/* Reloading the configuration: what is in both stays, a bad one changes nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-/* A command is started once. One that was given on the command line is not in the file. */
+/* The command is started once, and may come from the command line instead of the file. */
 static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fresh,
 			struct fsc_err *err)
 {
@@ -22,7 +21,7 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 	return 0;
 }
 
-/* Everything that can fail. anew: other processes are meant. */
+/* Everything that can fail. anew: the targets have changed. */
 static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fresh, bool anew,
 		      struct fsc_err *err)
 {
@@ -33,22 +32,22 @@ static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fres
 	if (anew)
 		fsc_processes_retarget(m->processes, &fresh->targets);
 	fsc_processes_retell(m->processes);
-	rc = fsc_monitor_look(m, err);
-	/* The last step, since it cannot be taken back. */
+	rc = fsc_monitor_scan(m, err);
+	/* Last, since it cannot be undone. */
 	if (!rc && m->forward)
 		rc = fsc_forward_reload(m->forward, fresh, err);
 	return rc;
 }
 
-/* The configuration in force is looked for again where the other one was. */
-static void take_back(struct fsc_monitor *m, bool anew)
+/* Scans again for the configuration that stays in force. */
+static void rescan_config(struct fsc_monitor *m, bool anew)
 {
 	struct fsc_err why = {0};
 
 	if (anew)
 		fsc_processes_retarget(m->processes, &m->config->targets);
 	fsc_processes_retell(m->processes);
-	if (fsc_monitor_look(m, &why))
+	if (fsc_monitor_scan(m, &why))
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 }
 
@@ -59,13 +58,13 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	int rc = fsc_monitor_check_pids(fresh, err);
 
 	if (!rc)
-		rc = fsc_monitor_take_in(m, err);
+		rc = fsc_monitor_collect(m, err);
 	if (rc)
 		return rc;
 	rc = try_config(m, fresh, anew, err);
 	if (rc) {
 		fsc_hooks_abandon(m->hooks);
-		take_back(m, anew);
+		rescan_config(m, anew);
 		return rc;
 	}
 	m->changing = true;
@@ -79,8 +78,7 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	return fsc_run_interval(m->run, fsc_monitor_interval(m), err);
 }
 
-/* The command that was started stays the one that is meant, and so do the processes of the command
- * line. */
+/* The command and the pids of the command line stay targets. */
 static int adopt_file(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err)
 {
 	int rc = keep_command(m, fresh, err);
@@ -90,7 +88,6 @@ static int adopt_file(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	return rc ? rc : fsc_monitor_adopt(m, fresh, err);
 }
 
-/* What the file looked like when it was read. */
 void fsc_monitor_note_file(struct fsc_monitor *m)
 {
 	if (stat(m->opts->path, &m->file))
@@ -124,8 +121,8 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
 	return rc;
 }
 
-/* From a signal or a change of the file: nobody waits for an answer. */
-int fsc_monitor_reload_or_say(struct fsc_monitor *m)
+/* After a signal or a change of the file: the outcome is logged. */
+int fsc_monitor_reload_and_log(struct fsc_monitor *m)
 {
 	struct fsc_err why = {0};
 	int rc = fsc_monitor_reload(m, &why);

@@ -1,4 +1,4 @@
-/* What a monitor is asked over its socket, one function each. */
+/* The requests of the control socket, one function each. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "monitor/monitor_priv.h"
 
-static const char *text_of(const json_t *request, const char *key)
+static const char *request_text(const json_t *request, const char *key)
 {
 	return json_string_value(json_object_get(request, key));
 }
@@ -28,8 +28,8 @@ static void put_missing(const struct fsc_snoop_func *f, void *arg)
 	fsc_json_line_end(b);
 }
 
-static int list(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
-		struct fsc_err *err)
+static int answer_list(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		       struct fsc_err *err)
 {
 	size_t n;
 	const struct fsc_func *funcs = fsc_hooks_funcs(m->hooks, &n);
@@ -65,8 +65,8 @@ static int put_slow(struct fsc_monitor *m, struct fsc_sink *sink, struct fsc_buf
 	return rc;
 }
 
-static int stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
-		 struct fsc_err *err)
+static int answer_stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+			struct fsc_err *err)
 {
 	bool apart = json_is_true(json_object_get(request, "by_process"));
 	struct fsc_sink sink = {.timestamps = true};
@@ -94,8 +94,8 @@ static int stats(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b
 	return rc;
 }
 
-static int status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
-		  struct fsc_err *err)
+static int answer_status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+			 struct fsc_err *err)
 {
 	(void)request, (void)err;
 	fsc_json_line(b, "status");
@@ -114,8 +114,8 @@ static int status(struct fsc_monitor *m, const json_t *request, struct fsc_buf *
 
 /* ---- changes ---- */
 
-static struct fsc_snoop_func *find(struct fsc_snoop_config *c, const char *group, const char *name,
-				   size_t *ret)
+static struct fsc_snoop_func *find_func(struct fsc_snoop_config *c, const char *group,
+					const char *name, size_t *ret)
 {
 	for (size_t i = 0; i < c->funcs.n; i++) {
 		struct fsc_snoop_func *f = FSC_AT(struct fsc_snoop_func, &c->funcs, i);
@@ -128,14 +128,15 @@ static struct fsc_snoop_func *find(struct fsc_snoop_config *c, const char *group
 	return NULL;
 }
 
-static int take_out(struct fsc_snoop_config *c, const char *group, const char *name,
-		    struct fsc_err *err)
+static int remove_func(struct fsc_snoop_config *c, const json_t *request, const char *group,
+		       const char *name, struct fsc_err *err)
 {
 	struct fsc_nearest near = {.wanted = name};
 	char text[540];
 	size_t at;
 
-	if (find(c, group, name, &at)) {
+	(void)request;
+	if (find_func(c, group, name, &at)) {
 		fsc_snoop_config_remove(c, at);
 		return 0;
 	}
@@ -154,7 +155,7 @@ static void config_freep(struct fsc_snoop_config **c)
 	free(*c);
 }
 
-/* The configuration in force, to be changed; NULL where memory is out. */
+/* A copy of the configuration in force; NULL when memory is out. */
 static struct fsc_snoop_config *copy_config(const struct fsc_monitor *m, struct fsc_err *err)
 {
 	struct fsc_snoop_config *c = calloc(1, sizeof(*c));
@@ -166,31 +167,22 @@ static struct fsc_snoop_config *copy_config(const struct fsc_monitor *m, struct 
 	return NULL;
 }
 
-/* Hands it over if it can be carried out. */
-static int adopt(struct fsc_monitor *m, struct fsc_snoop_config **c, struct fsc_err *err)
+static int read_names(const json_t *request, const char **group, const char **name,
+		      struct fsc_err *err)
 {
-	int rc = fsc_monitor_adopt(m, *c, err);
-
-	if (!rc)
-		*c = NULL;
-	return rc;
-}
-
-static int names(const json_t *request, const char **group, const char **name, struct fsc_err *err)
-{
-	*group = text_of(request, "group");
-	*name = text_of(request, "name");
+	*group = request_text(request, "group");
+	*name = request_text(request, "name");
 	if (!*group)
 		*group = "custom";
 	return *name ? 0 : fsc_err_set(err, EINVAL, "the name of a function is missing");
 }
 
-/* Puts the function that is asked for into a configuration. */
-static int put_in(struct fsc_snoop_config *c, const json_t *request, const char *group,
-		  const char *name, struct fsc_err *err)
+static int add_func(struct fsc_snoop_config *c, const json_t *request, const char *group,
+		    const char *name, struct fsc_err *err)
 {
-	const char *symbol = text_of(request, "symbol"), *library = text_of(request, "library");
-	const char *slow = text_of(request, "slow");
+	const char *symbol = request_text(request, "symbol"),
+		   *library = request_text(request, "library");
+	const char *slow = request_text(request, "slow");
 	struct fsc_snoop_func *f;
 	double slow_ns = 0;
 	size_t at;
@@ -200,56 +192,55 @@ static int put_in(struct fsc_snoop_config *c, const json_t *request, const char 
 		return fsc_err_set(err, EINVAL,
 				   "slow takes a time with its unit, as in 10ms, not '%s'", slow);
 	rc = fsc_snoop_config_add(c, group, name, symbol ? symbol : name, err);
-	f = rc ? NULL : find(c, group, name, &at);
+	f = rc ? NULL : find_func(c, group, name, &at);
 	if (f && slow)
 		f->slow_ns = slow_ns;
-	if (f && library) {
-		char **slot = fsc_vec_push(&f->libraries);
-
-		if (slot)
-			*slot = strdup(library);
-		if (!slot || !*slot)
-			rc = fsc_err_nomem(err);
-	}
-	return rc;
+	return f && library ? fsc_config_push(&f->libraries, library, err) : rc;
 }
 
-static int add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b, struct fsc_err *err)
+/* Applies a change to a copy of the configuration, and puts the copy in force. */
+static int change_config(struct fsc_monitor *m, const json_t *request,
+			 int (*change)(struct fsc_snoop_config *c, const json_t *request,
+				       const char *group, const char *name, struct fsc_err *err),
+			 const char **group, const char **name, struct fsc_err *err)
 {
 	FSC_AUTO(config_freep) struct fsc_snoop_config *c = NULL;
-	const char *group, *name;
-	size_t at;
-	int rc = names(request, &group, &name, err);
+	int rc = read_names(request, group, name, err);
 
 	if (rc)
 		return rc;
 	c = copy_config(m, err);
-	rc = c ? put_in(c, request, group, name, err) : -ENOMEM;
+	rc = c ? change(c, request, *group, *name, err) : -ENOMEM;
 	if (!rc)
-		rc = adopt(m, &c, err);
+		rc = fsc_monitor_adopt(m, c, err);
+	if (!rc)
+		c = NULL; /* the monitor's now */
+	return rc;
+}
+
+static int answer_add(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+		      struct fsc_err *err)
+{
+	const char *group, *name;
+	size_t at;
+	int rc = change_config(m, request, add_func, &group, &name, err);
+
 	if (rc)
 		return rc;
 	fsc_json_line(b, "added");
 	fsc_json_string(b, "function", name);
 	fsc_json_uint(b, "found",
-		      find(m->config, group, name, &at) ? fsc_hooks_found(m->hooks, at) : 0);
+		      find_func(m->config, group, name, &at) ? fsc_hooks_found(m->hooks, at) : 0);
 	fsc_json_line_end(b);
 	return 0;
 }
 
-static int take_away(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
-		     struct fsc_err *err)
+static int answer_remove(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+			 struct fsc_err *err)
 {
-	FSC_AUTO(config_freep) struct fsc_snoop_config *c = NULL;
 	const char *group, *name;
-	int rc = names(request, &group, &name, err);
+	int rc = change_config(m, request, remove_func, &group, &name, err);
 
-	if (rc)
-		return rc;
-	c = copy_config(m, err);
-	rc = c ? take_out(c, group, name, err) : -ENOMEM;
-	if (!rc)
-		rc = adopt(m, &c, err);
 	if (rc)
 		return rc;
 	fsc_json_line(b, "removed");
@@ -258,8 +249,8 @@ static int take_away(struct fsc_monitor *m, const json_t *request, struct fsc_bu
 	return 0;
 }
 
-static int reload(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
-		  struct fsc_err *err)
+static int answer_reload(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
+			 struct fsc_err *err)
 {
 	int rc = fsc_monitor_reload(m, err);
 
@@ -278,25 +269,26 @@ static const struct {
 	int (*fn)(struct fsc_monitor *m, const json_t *request, struct fsc_buf *b,
 		  struct fsc_err *err);
 	bool changes;
-} all[] = {{"list", list, false}, {"stats", stats, false},     {"status", status, false},
-	   {"add", add, true},	  {"remove", take_away, true}, {"reload", reload, true}};
+} requests[] = {{"list", answer_list, false},	  {"stats", answer_stats, false},
+		{"status", answer_status, false}, {"add", answer_add, true},
+		{"remove", answer_remove, true},  {"reload", answer_reload, true}};
 
 int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
 		       struct fsc_err *err)
 {
-	const char *what = text_of(request, "request");
+	const char *what = request_text(request, "request");
 	struct fsc_nearest near = {.wanted = what};
 	char text[540];
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		fsc_nearest_offer(&near, all[i].name);
-		if (strcmp(all[i].name, what))
+	for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+		fsc_nearest_offer(&near, requests[i].name);
+		if (strcmp(requests[i].name, what))
 			continue;
-		if (all[i].changes && !may_change)
+		if (requests[i].changes && !may_change)
 			return fsc_err_set(
 			    err, EPERM,
 			    "%s is not allowed over the network; use the control socket", what);
-		return all[i].fn(arg, request, b, err);
+		return requests[i].fn(arg, request, b, err);
 	}
 	fsc_nearest_text(&near, text, sizeof(text));
 	return fsc_err_set(err, EINVAL, "'%s' is not a request%s%s%s", what,

@@ -1,4 +1,4 @@
-/* Each call is kept once, and counted by the lists that hold it. */
+/* Each call is stored once, with a reference count of the lists that hold it. */
 #include "monitor/slow.h"
 
 #include <stdlib.h>
@@ -7,19 +7,18 @@
 #include "base/cleanup.h"
 #include "base/vec.h"
 
-enum { RECENT = 1024 }; /* to be sent on */
+enum { RECENT = 1024 }; /* for receivers */
 
 struct kept {
 	struct fsc_noted_call noted; /* first: fsc_slow_func() */
 	struct fsc_call call;
 	uint32_t func;
 	unsigned holders;
-	const char **frames; /* owned, with their text behind them */
+	const char **frames; /* one allocation with their text */
 };
 
-/* Of one function. */
 struct of_func {
-	struct fsc_vec slowest; /* struct kept *, the quickest anywhere */
+	struct fsc_vec slowest; /* struct kept *, unordered */
 	struct fsc_vec latest;	/* struct kept *, the oldest first */
 };
 
@@ -43,7 +42,7 @@ int fsc_slow_new(unsigned slowest, unsigned latest, struct fsc_slow **ret, struc
 	return 0;
 }
 
-static void let_go(struct kept *k)
+static void call_unref(struct kept *k)
 {
 	if (--k->holders)
 		return;
@@ -54,7 +53,7 @@ static void let_go(struct kept *k)
 static void release_list(struct fsc_vec *list)
 {
 	for (size_t i = 0; i < list->n; i++)
-		let_go(*FSC_AT(struct kept *, list, i));
+		call_unref(*FSC_AT(struct kept *, list, i));
 	fsc_vec_release(list);
 }
 
@@ -86,7 +85,7 @@ static struct kept **find_quickest(struct fsc_vec *list)
 
 static void drop_first(struct fsc_vec *list)
 {
-	let_go(*FSC_AT(struct kept *, list, 0));
+	call_unref(*FSC_AT(struct kept *, list, 0));
 	list->n--;
 	memmove(list->data, FSC_AT(struct kept *, list, 1), list->n * sizeof(struct kept *));
 }
@@ -103,7 +102,7 @@ void fsc_slow_limit(struct fsc_slow *s, unsigned slowest, unsigned latest)
 		while (f->slowest.n > slowest) {
 			struct kept **quickest = find_quickest(&f->slowest);
 
-			let_go(*quickest);
+			call_unref(*quickest);
 			*quickest = *FSC_AT(struct kept *, &f->slowest, --f->slowest.n);
 		}
 	}
@@ -116,7 +115,6 @@ uint64_t fsc_slow_count(const struct fsc_slow *s)
 
 /* ---- keeping ---- */
 
-/* The frames and their text in one piece. */
 static int copy_frames(struct kept *k, const struct fsc_call *c)
 {
 	size_t n = c->n_kernel + c->n_user, size = 0;
@@ -154,7 +152,7 @@ static struct kept *copy_call(const struct fsc_call *c)
 	return k;
 }
 
-static int hold(struct fsc_vec *list, struct kept *k)
+static int hold_call(struct fsc_vec *list, struct kept *k)
 {
 	struct kept **slot = fsc_vec_push(list);
 
@@ -169,20 +167,20 @@ static int hold_latest(struct fsc_vec *list, size_t most, struct kept *k)
 {
 	while (list->n && list->n >= most)
 		drop_first(list);
-	return most ? hold(list, k) : 0;
+	return most ? hold_call(list, k) : 0;
 }
 
-/* In the place of the quickest, if this one is slower. */
+/* Replaces the quickest if this one is slower. */
 static int hold_slowest(struct fsc_vec *list, size_t most, struct kept *k)
 {
 	struct kept **quickest;
 
 	if (list->n < most)
-		return hold(list, k);
+		return hold_call(list, k);
 	quickest = most ? find_quickest(list) : NULL;
 	if (!quickest || (*quickest)->call.duration_ns >= k->call.duration_ns)
 		return 0;
-	let_go(*quickest);
+	call_unref(*quickest);
 	*quickest = k;
 	k->holders++;
 	return 0;
@@ -214,7 +212,6 @@ int fsc_slow_add(struct fsc_slow *s, const struct fsc_call *c, uint32_t func, do
 	k->noted.threshold_ns = threshold_ns;
 	k->noted.error = error;
 	*ret = &k->noted;
-	/* The list of recent ones holds every call at first. */
 	if (hold_latest(&s->recent, RECENT, k)) {
 		free(k->frames);
 		free(k);
@@ -233,7 +230,7 @@ uint32_t fsc_slow_func(const struct fsc_noted_call *c)
 	return ((const struct kept *)c)->func;
 }
 
-static int list_one(struct kept *k, const struct fsc_func *funcs, struct fsc_vec *ret)
+static int list_call(struct kept *k, const struct fsc_func *funcs, struct fsc_vec *ret)
 {
 	const struct fsc_noted_call **slot = fsc_vec_push(ret);
 
@@ -244,7 +241,7 @@ static int list_one(struct kept *k, const struct fsc_func *funcs, struct fsc_vec
 	return 0;
 }
 
-static bool is_in(const struct fsc_vec *list, const struct kept *k)
+static bool list_has(const struct fsc_vec *list, const struct kept *k)
 {
 	for (size_t i = 0; i < list->n; i++)
 		if (*FSC_AT(struct kept *, list, i) == k)
@@ -257,12 +254,12 @@ static int list_func(const struct of_func *f, const struct fsc_func *funcs, stru
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < f->slowest.n; i++)
-		rc = list_one(*FSC_AT(struct kept *, &f->slowest, i), funcs, ret);
+		rc = list_call(*FSC_AT(struct kept *, &f->slowest, i), funcs, ret);
 	for (size_t i = 0; !rc && i < f->latest.n; i++) {
 		struct kept *k = *FSC_AT(struct kept *, &f->latest, i);
 
-		if (!is_in(&f->slowest, k))
-			rc = list_one(k, funcs, ret);
+		if (!list_has(&f->slowest, k))
+			rc = list_call(k, funcs, ret);
 	}
 	return rc;
 }
@@ -297,7 +294,7 @@ int fsc_slow_since(struct fsc_slow *s, const struct fsc_func *funcs, uint64_t *s
 		struct kept *k = *FSC_AT(struct kept *, &s->recent, i);
 
 		if (k->noted.id > *since)
-			rc = list_one(k, funcs, ret);
+			rc = list_call(k, funcs, ret);
 	}
 	*ret_missed = s->last_id - *since - ret->n;
 	*since = s->last_id;

@@ -165,7 +165,7 @@ static void a_bad_file_changes_nothing_and_is_read_once(void **state)
 	config = w.m.config;
 	write_file(&w, "{\"slwo\": 1}");
 	assert_true(fsc_monitor_file_changed(&w.m));
-	assert_int_equal(fsc_monitor_reload_or_say(&w.m), 0); /* the monitor goes on */
+	assert_int_equal(fsc_monitor_reload_and_log(&w.m), 0); /* the monitor goes on */
 	assert_ptr_equal(w.m.config, config);
 	looks_for(&w, "a");
 	assert_int_equal(w.m.reloads, 0);
@@ -173,7 +173,7 @@ static void a_bad_file_changes_nothing_and_is_read_once(void **state)
 	assert_false(w.m.config_ok);
 	assert_false(fsc_monitor_file_changed(&w.m));
 	write_file(&w, B);
-	assert_int_equal(fsc_monitor_reload_or_say(&w.m), 0);
+	assert_int_equal(fsc_monitor_reload_and_log(&w.m), 0);
 	assert_true(w.m.config_ok);
 	looks_for(&w, "b");
 	end(&w);
