@@ -242,7 +242,7 @@ int fsc_config_read_headers_file(struct fsc_config_reader *r, const struct fsc_c
 	return rc;
 }
 
-/* ---- what is watched ---- */
+/* ---- targets ---- */
 
 int fsc_config_read_pids(struct fsc_config_reader *r, const struct fsc_config_key *k,
 			 struct fsc_jsonc_value v, void *to, struct fsc_err *err)

@@ -10,8 +10,8 @@
 struct blanker {
 	struct fsc_jsonc *doc;
 	size_t at;
-	char last;	 /* what came before, space and comments aside: 'v' for a value's end */
-	size_t comma;	 /* where the last comma stands, while nothing came behind it */
+	char last;	 /* the last token before spaces and comments: 'v' for a value's end */
+	size_t comma;	 /* offset of the last comma, if nothing has followed it */
 	bool after_dots; /* since `last` */
 };
 

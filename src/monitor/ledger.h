@@ -15,7 +15,7 @@ struct fsc_ledger;
 int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, struct fsc_slow *slow,
 		   struct fsc_ledger **ret, struct fsc_err *err);
 void fsc_ledger_free(struct fsc_ledger *l);
-/* The measured time starts, and ends. */
+/* Start and end of the measured time. */
 void fsc_ledger_begin(struct fsc_ledger *l);
 void fsc_ledger_end(struct fsc_ledger *l);
 /* A process is about to leave the table of processes: its name is kept. */

@@ -15,7 +15,7 @@ struct fsc_preset_func {
 struct fsc_preset {
 	const char *name;
 	const char *const *names;	     /* NULL-ended: errors by fsc_error_rule_of() */
-	const struct fsc_preset_func *funcs; /* errors as they say */
+	const struct fsc_preset_func *funcs; /* with their error rules */
 };
 
 /* Ended by a NULL name. */

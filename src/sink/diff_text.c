@@ -240,7 +240,7 @@ static void put_only(const char *side, const struct fsc_vec *only, struct fsc_bu
 		fsc_buf_putc(b, '\n');
 }
 
-/* What the machine finds between a command and itself. */
+/* The difference measured between a command and itself. */
 static void put_check(const struct fsc_self_check *k, struct fsc_buf *b)
 {
 	struct fsc_diff d = {.low = k->low, .high = k->high};

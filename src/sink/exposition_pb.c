@@ -1,4 +1,4 @@
-/* Prometheus' protocol buffers (io.prometheus.client), each family behind its length: the one
+/* Prometheus' protocol buffers (io.prometheus.client), each family preceded by its length: the one
  * format with native histograms. Histograms carry their classic buckets, too, for older
  * readers. */
 #include "sink/exposition.h"

@@ -194,7 +194,7 @@ static void add_head(struct fsc_sink *s, struct picture *p)
 			   "placeholder=\"search (Ctrl-F)\"/></foreignObject>\n");
 }
 
-/* The line about what is not in the picture. */
+/* The line about frames and stacks that are not drawn. */
 static void add_left_out(struct picture *p, unsigned y)
 {
 	fsc_buf_printf(p->b, "<text class=\"b\" x=\"10\" y=\"%u\">", y);

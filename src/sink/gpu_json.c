@@ -1,4 +1,4 @@
-/* What CUDA programs did, for programs: one object an event. The sums are in gpu_json_report.c. */
+/* GPU events for programs: one object an event. Reports are in gpu_json_report.c. */
 #include "sink/gpu_json.h"
 
 #include "base/json.h"

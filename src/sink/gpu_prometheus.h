@@ -1,5 +1,4 @@
-/* What CUDA programs did as a page of metrics for Prometheus. They are listed in docs/METRICS.md.
- */
+/* A GPU report as a page of metrics for Prometheus. They are listed in docs/METRICS.md. */
 #ifndef FSC_SINK_GPU_PROMETHEUS_H
 #define FSC_SINK_GPU_PROMETHEUS_H
 

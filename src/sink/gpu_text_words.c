@@ -238,7 +238,7 @@ static void put_request(const struct fsc_sink *s, const struct fsc_gpu_event *e,
 	put_line(s, line, b);
 }
 
-/* What PyTorch has reserved but not in use is often all that was missing. */
+/* Memory that PyTorch has reserved but does not use is often all that was missing. */
 static void put_held(const struct fsc_sink *s, const struct fsc_gpu_oom *o, struct fsc_buf *line,
 		     struct fsc_buf *b)
 {

@@ -29,7 +29,7 @@ static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
 		fsc_buf_printf(b, "%.*f", s->unit == FSC_UNIT_NS ? 0 : 3, ns / units[s->unit].ns);
 }
 
-/* The columns of numbers: which there are depends on what was asked for and on the room. */
+/* The columns of numbers, shown depending on options and room. */
 enum column_unit { TIME, CALLS, RATE };
 enum column_when { ALWAYS, WIDE, WITH_RATE, WITH_TOTAL, WITH_RAW, WITH_SELF, WITH_OFF, WITH_SLOW };
 
@@ -136,7 +136,7 @@ static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 		fsc_buf_printf(b, "%.0f", v);
 }
 
-/* The mark of a row; at the floor the other one says nothing more. */
+/* The mark of a row; the floor takes precedence. */
 enum mark { MARK_NONE, MARK_FLOOR, MARK_PROBES };
 static const char *const marks[] = {"", " *", " !"};
 

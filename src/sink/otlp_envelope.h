@@ -1,12 +1,12 @@
-/* What all OTLP messages have in common: who sends, around a list of items, and the attributes of
- * things. Included by src/sink/ only. */
+/* What all OTLP messages share: resource and scope around a list of items, and attributes. Included
+ * by src/sink/ only. */
 #ifndef FSC_SINK_OTLP_ENVELOPE_H
 #define FSC_SINK_OTLP_ENVELOPE_H
 
 #include "model/snapshot.h"
 #include "sink/message.h"
 
-/* A kind of message: what its three nested lists are called in JSON; their numbers are the same. */
+/* A kind of message: the JSON names of its three nested lists; their field numbers are the same. */
 struct fsc_otlp_signal {
 	const char *resources, *scopes, *items;
 };
@@ -19,7 +19,7 @@ struct fsc_otlp {
 	size_t resource, scope; /* marks */
 };
 
-/* An item of the list: what fsc_otlp_begin() leaves open. */
+/* An item of the list that fsc_otlp_begin() leaves open. */
 extern const struct fsc_field fsc_otlp_item;
 
 void fsc_otlp_begin(struct fsc_otlp *o, const struct fsc_otlp_signal *signal,

@@ -33,7 +33,7 @@ static struct word trim_word(const char *s, const char *end)
 	return (struct word){s, (size_t)(end - s)};
 }
 
-/* Where the piece at s ends: at one of stops or at the end, quoted text apart. */
+/* The end of the piece at s: the first of stops outside quotes, or end. */
 static const char *piece_end(const char *s, const char *end, const char *stops)
 {
 	bool quoted = false;

@@ -10,7 +10,7 @@
 
 /* A number without a tag: inside packed fields, or the length before a message. */
 void fsc_pb_varint(struct fsc_buf *b, uint64_t v);
-/* What sint32 and sint64 are as varints: small for small numbers of either sign. */
+/* The varint of a sint32 or sint64: small for small numbers of either sign. */
 uint64_t fsc_pb_zigzag(int64_t v);
 
 /* uint32, uint64, int32, int64 (as uint64_t), bool, enum. */
@@ -24,8 +24,8 @@ void fsc_pb_bytes(struct fsc_buf *b, uint32_t field, const void *p, size_t n);
 /* Text from the target, made valid UTF-8 by fsc_fmt_term(). */
 void fsc_pb_text(struct fsc_buf *b, uint32_t field, const char *s);
 
-/* A message (or a packed field) inside: what is written between the two belongs to it. They nest;
- * fsc_pb_end() takes what its fsc_pb_begin() returned. */
+/* A nested message (or packed field): what is written between the two. fsc_pb_end() takes what its
+ * fsc_pb_begin() returned. */
 size_t fsc_pb_begin(struct fsc_buf *b, uint32_t field);
 /* Puts the length of all that follows mark (an earlier b->n) before it. */
 void fsc_pb_end(struct fsc_buf *b, size_t mark);

@@ -117,7 +117,7 @@ static bool add_rows(struct fsc_series_set *t, struct fsc_buf *key)
 	return ok;
 }
 
-/* ---- what belongs to rows ---- */
+/* ---- exemplars and errors of rows ---- */
 
 /* NULL if there is no such row. */
 static struct fsc_series *series_of_row(const struct fsc_series_set *t, uint32_t row)

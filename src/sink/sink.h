@@ -1,5 +1,5 @@
 /* Where data goes: one row of the table in sinks.c per format, one file each. A sink gets profiles
- * or calls and at the end the books, and knows nothing of where they come from. */
+ * or calls and at the end the books, whatever their source. */
 #ifndef FSC_SINK_SINK_H
 #define FSC_SINK_SINK_H
 
@@ -25,7 +25,7 @@ enum fsc_unit { FSC_UNIT_AUTO, FSC_UNIT_NS, FSC_UNIT_US, FSC_UNIT_MS, FSC_UNIT_S
 struct fsc_sink {
 	const struct fsc_sink_ops *ops;
 	FILE *out;
-	FILE *side;	 /* for what is not data, where the format has no place for it */
+	FILE *side;	 /* for the books, if the format has no place for them */
 	bool timestamps; /* -T */
 	bool intervals;	 /* several profiles will come, one per interval */
 	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
@@ -76,7 +76,7 @@ extern const char *const fsc_sink_table_names[];
 /* And of those that support stacks. */
 extern const char *const fsc_sink_stack_names[];
 
-/* What a command has to show. */
+/* The kinds of data that commands have. */
 enum fsc_data {
 	FSC_DATA_COUNTS,
 	FSC_DATA_LATENCIES,
@@ -117,7 +117,7 @@ void fsc_csv_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf *
 void fsc_text_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
 void fsc_json_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_buf *b);
 
-/* What CUDA programs did, gpu_NAME.c. */
+/* GPU events and reports, gpu_NAME.c. */
 void fsc_text_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);
 void fsc_json_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_buf *b);
 void fsc_json_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_buf *b);

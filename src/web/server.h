@@ -10,7 +10,7 @@ struct fsc_server;
 
 struct fsc_request {
 	const char *path;   /* "/metrics", without the query */
-	const char *accept; /* "" where it was not sent */
+	const char *accept; /* "" if it was not sent */
 };
 
 struct fsc_reply {
