@@ -273,6 +273,12 @@ static void measure_ready(struct fsc_run *r)
 	if (isatty(STDERR_FILENO) && !m->o->out.duration && !m->plan->command)
 		fsc_log(FSC_LOG_NOTE, "%s %zu function%s; press Ctrl-C to stop",
 			m->plan->view->doing, m->targets.rows.n, m->targets.rows.n == 1 ? "" : "s");
+}
+
+static void measure_started(struct fsc_run *r)
+{
+	struct measure *m = r->state;
+
 	fsc_live_calibrate(m->live);
 }
 
@@ -322,6 +328,7 @@ static int measure_books(struct fsc_run *r, struct fsc_summary *ret, struct fsc_
 static const struct fsc_run_ops ops = {.open = measure_open,
 				       .attach = measure_attach,
 				       .ready = measure_ready,
+				       .started = measure_started,
 				       .tick = measure_tick,
 				       .report = measure_report,
 				       .detach = measure_detach,

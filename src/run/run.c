@@ -114,10 +114,12 @@ static void announce_ready(struct fsc_run *r)
 {
 	unsigned fd = r->opts->out->ready_fd;
 
-	if (fd && write((int)fd, "armed\n", 6) == 6)
-		close((int)fd);
 	if (ops_of(r)->ready)
 		ops_of(r)->ready(r);
+	if (fd && write((int)fd, "armed\n", 6) == 6)
+		close((int)fd);
+	if (ops_of(r)->started)
+		ops_of(r)->started(r);
 }
 
 static int attach_and_wait(struct fsc_run *r, struct fsc_err *err)

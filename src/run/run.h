@@ -22,6 +22,8 @@ struct fsc_run_ops {
 	int (*attach)(struct fsc_run *r, struct fsc_err *err);
 	/* Counting has started: tells the user. Optional. */
 	void (*ready)(struct fsc_run *r);
+	/* Work that would delay the start. Optional. */
+	void (*started)(struct fsc_run *r);
 	/* Every tick_s seconds of the options. Optional. */
 	int (*tick)(struct fsc_run *r, struct fsc_err *err);
 	/* At each interval, and once when the probes are detached: last. */
