@@ -1,4 +1,4 @@
-/* Arguments and return values, wherever a program type has them. */
+/* Arguments and return values, for all program types. */
 #ifndef FSC_BPF_ARGS_H
 #define FSC_BPF_ARGS_H
 
@@ -26,8 +26,8 @@ static __always_inline void regs_args(const struct pt_regs *ctx, __u64 *args)
 #endif
 }
 
-/* A word of the context at a constant offset. Written out: the compiler would compute the address
- * first, and the verifier takes none but the context's own. */
+/* A word of the context at a constant offset. In assembly, because the compiler would compute the
+ * address first, and the verifier only accepts the context's own. */
 #define CTX_WORD(ctx, at)                                                                          \
 	({                                                                                         \
 		__u64 word;                                                                        \
@@ -35,8 +35,8 @@ static __always_inline void regs_args(const struct pt_regs *ctx, __u64 *args)
 		word;                                                                              \
 	})
 
-/* fentry has them one after the other, as many as the function takes; the verifier refuses a look
- * behind the last, so their number stands in the instructions. */
+/* fentry has them in an array, as many as the function takes; the verifier refuses reads beyond the
+ * last, so their number is put into the instructions. */
 static __always_inline void own_args(const struct call *c, __u64 *args)
 {
 	if (c->n_args > 0)
@@ -61,7 +61,7 @@ static __always_inline void call_args(const struct call *c, __u64 *args)
 		regs_args(c->ctx, args);
 }
 
-/* What fexit has behind the arguments. */
+/* For fexit it follows the arguments. */
 static __always_inline __u64 own_ret(const struct call *c)
 {
 	switch (c->n_args) {

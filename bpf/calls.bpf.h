@@ -1,6 +1,6 @@
-/* Calls in progress: what is remembered between the entry of a function and its return. Each thread
- * has a stack of open calls, told apart by where the machine's stack was, so that recursion,
- * longjmp() and lost returns leave no call matched with another one's return. */
+/* Calls in progress: what is stored between the entry of a function and its return. Each thread has
+ * a stack of open calls, identified by the stack pointer, so that recursion, longjmp() and lost
+ * returns never match a call with another one's return. */
 #ifndef FSC_BPF_CALLS_H
 #define FSC_BPF_CALLS_H
 
@@ -14,8 +14,8 @@ struct {
 	__type(value, struct fsc_thread);
 } threads SEC(".maps");
 
-/* The same where the kernel has no task storage, or has none to give at the moment: a thread that
- * was preempted while it asked for some keeps others on that CPU from getting any. */
+/* The same if the kernel has no task storage, or cannot allocate it at the moment: a thread that is
+ * preempted while it allocates keeps others on that CPU from doing so. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -23,7 +23,7 @@ struct {
 	__type(value, struct fsc_thread);
 } threads_by_id SEC(".maps");
 
-/* A thread that has no calls yet; its by_id is set. */
+/* The initial value of a thread, with by_id set. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -34,16 +34,16 @@ struct {
 /* A call as its probe sees it. */
 struct call {
 	void *ctx;
-	__u64 id; /* 0: the context's own address will do */
+	__u64 id; /* 0: use the context's address */
 	__u32 row;
 	__u32 n_args;  /* of fentry and fexit */
 	bool perhaps;  /* may not be a return at all */
-	bool before;   /* not a return */
+	bool before;   /* reached before a return */
 	bool at_entry; /* the function's first instruction */
 	bool regs;     /* the context is pt_regs */
 	bool own;      /* the context is fentry's */
 	bool user;     /* the registers are the program's own */
-	bool session;  /* an entry that says so keeps its return away */
+	bool session;  /* the result of an entry can suppress its return */
 };
 
 static __always_inline struct fsc_thread *thread_by_id(bool make)
@@ -67,8 +67,8 @@ static __always_inline struct fsc_thread *thread_storage(bool make)
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
-/* A thread has its calls in one place: as long as any are kept by number, it gets no storage. */
-static __always_inline struct fsc_thread *thread(bool make)
+/* A thread has its calls in one map only: as long as any are stored by ID, it gets no storage. */
+static __always_inline struct fsc_thread *thread_state(bool make)
 {
 	struct fsc_thread *t = cfg.keep == FSC_KEEP_HASH ? NULL : thread_storage(false);
 
@@ -81,14 +81,15 @@ static __always_inline struct fsc_thread *thread(bool make)
 	return t ? t : thread_by_id(true);
 }
 
-/* Kernel stacks are 16 kB, aligned; an interrupt has one of its own. What lies on another stack is
- * neither deeper nor less deep; nor is the process's own stack to a function of the kernel. */
+/* Kernel stacks are 16 kB, aligned; an interrupt has one of its own. Positions on different stacks
+ * cannot be compared; neither can the user stack with a kernel stack. */
 static __always_inline bool same_stack(__u64 a, __u64 b)
 {
 	return !((a ^ b) >> (a >> 63 ? 14 : 63));
 }
 
-/* The verifier does not calculate with the context's address, but does with a number it read. */
+/* The verifier allows no arithmetic on the context's address, but does on a number that was read.
+ */
 static __always_inline __u64 call_id(struct fsc_thread *t, const struct call *c)
 {
 	if (c->id)
@@ -97,18 +98,18 @@ static __always_inline __u64 call_id(struct fsc_thread *t, const struct call *c)
 	return *(volatile __u64 *)&t->plain;
 }
 
-/* A number as memory has it. The verifier knows nothing of it, so that to it every round of a loop
- * begins and ends in the same state, and what follows the loop is looked at once. */
-static __always_inline __u32 forget(const __u32 *n)
+/* Hides a number's value from the verifier, so that every round of a loop begins and ends in the
+ * same state, and the code after the loop is verified once. */
+static __always_inline __u32 hide_value(const __u32 *n)
 {
 	return *(const volatile __u32 *)n;
 }
 
-/* Room for a call that begins. Calls deeper on the same stack are over: their returns were jumped
- * over or missed. So is one of the same function at the same place; one of another function there
- * may have ended in a jump to this one, and is kept as long as there is room: a loop that is left
- * by longjmp() again and again must not fill it for good. NULL: none, which is the caller's loss.
- * The caller fills in the rest. */
+/* A frame for a call that begins. Calls deeper on the same stack are over: their returns were
+ * skipped or missed. So is one of the same function at the same position; one of another function
+ * there may have ended in a tail jump to this one, and is kept as long as there is room: a loop
+ * that is left by longjmp() again and again must not fill it for good. NULL: no room, which the
+ * caller counts as a loss. The caller fills in the rest. */
 static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, const struct call *c)
 {
 	struct fsc_frame_open *f;
@@ -118,17 +119,17 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 	t->full = t->depth / FSC_FRAMES;
 
 	for (int i = 0; i < FSC_FRAMES; i++) {
-		depth = forget(&t->depth);
+		depth = hide_value(&t->depth);
 		if (!depth)
 			break;
 		f = &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
 		if (f->id > id || !same_stack(f->id, id))
 			break;
-		if (f->id == id && f->row != c->row && !forget(&t->full))
+		if (f->id == id && f->row != c->row && !hide_value(&t->full))
 			break;
 		t->depth = depth - 1;
 	}
-	depth = forget(&t->depth);
+	depth = hide_value(&t->depth);
 	if (depth >= FSC_FRAMES)
 		return NULL;
 	f = &t->frames[depth & (FSC_FRAMES - 1)];
@@ -140,7 +141,7 @@ static __always_inline struct fsc_frame_open *call_open(struct fsc_thread *t, co
 	return f;
 }
 
-/* Exchanges two calls, word by word: there is no room on the stack for a whole one. */
+/* Swaps two calls word by word: a whole one does not fit on the stack. */
 static __always_inline void call_swap(struct fsc_frame_open *a, struct fsc_frame_open *b)
 {
 	volatile __u64 *x = (void *)a, *y = (void *)b;
@@ -155,7 +156,7 @@ static __always_inline void call_swap(struct fsc_frame_open *a, struct fsc_frame
 }
 
 /* In a trace one function may have several rows, whose returns come in the order of their entries:
- * those that lie above the one that returns, at the same place, stay. It is put on top of them. */
+ * those above the one that returns, at the same position, stay. It is moved to the top. */
 static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
 							 struct fsc_frame_open *f, __u32 depth)
 {
@@ -175,16 +176,15 @@ static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
 	return f;
 }
 
-/* A return without its entry. */
 static __always_inline void lose_unmatched(const struct call *c)
 {
 	if (!c->perhaps)
 		lose_hit(c->row, FSC_LOSS_UNMATCHED);
 }
 
-/* The call that returns, taken off with everything above it; NULL if it never began. What it points
- * to stays readable until the thread's next call. A call that ends by a jump to another function
- * leaves that one at the same place of the stack, so the row must be right, too. */
+/* Pops the call that returns, with everything above it; NULL if its entry was not seen. The frame
+ * stays readable until the thread's next call. A call that ends in a tail jump leaves the next
+ * function at the same stack position, so the row must match, too. */
 static __always_inline struct fsc_frame_open *call_close(struct fsc_thread *t, const struct call *c)
 {
 	struct fsc_frame_open *f = NULL;
@@ -214,7 +214,7 @@ static __always_inline struct fsc_frame_open *call_close(struct fsc_thread *t, c
 	return f;
 }
 
-/* The call inside which the one just closed was made, NULL if there is none. */
+/* The caller of the call just closed; NULL: none. */
 static __always_inline struct fsc_frame_open *call_parent(struct fsc_thread *t)
 {
 	__u32 depth = t->depth;
@@ -224,8 +224,8 @@ static __always_inline struct fsc_frame_open *call_parent(struct fsc_thread *t)
 	return &t->frames[(depth - 1) & (FSC_FRAMES - 1)];
 }
 
-/* The thread is in no call any more: nothing needs to be kept by its number. */
-static __always_inline void thread_rest(const struct fsc_thread *t)
+/* Deletes what is stored by thread ID once the thread is in no call. */
+static __always_inline void thread_release(const struct fsc_thread *t)
 {
 	__u64 id;
 

@@ -1,6 +1,5 @@
-/* What every mode shares: configuration, the counters of hits, losses, and the question whether a
- * hit is wanted at all. Nothing here reads kernel structures, so no kernel type information is
- * needed. */
+/* Common to all modes: configuration, counters of hits and losses, and the filters. Nothing here
+ * reads kernel structures, so no BTF of the kernel is needed. */
 #ifndef FSC_BPF_COMMON_H
 #define FSC_BPF_COMMON_H
 
@@ -10,8 +9,8 @@
 #if defined(__TARGET_ARCH_x86)
 #include <linux/ptrace.h>
 #else
-/* As the kernel has had it from the beginning; the headers at hand are those of the machine that
- * builds. */
+/* The kernel's layout, which never changed; the installed headers are those of the build machine.
+ */
 struct user_pt_regs {
 	__u64 regs[31];
 	__u64 sp, pc, pstate;
@@ -24,7 +23,7 @@ struct pt_regs;
 
 extern const volatile struct fsc_config cfg;
 
-/* counts[cpu * stride + row]: every hit seen. User space maps it and sums over the CPUs. */
+/* counts[cpu * stride + row]: hits seen. User space maps it and sums over the CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -40,7 +39,7 @@ struct {
 	__type(value, __u64);
 } losses SEC(".maps");
 
-/* Processes (FSC_ONLY_TGIDS) or threads (FSC_ONLY_TIDS) that count; following forks adds to it. */
+/* Traced processes (FSC_ONLY_TGIDS) or threads (FSC_ONLY_TIDS); following forks adds to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -48,18 +47,18 @@ struct {
 	__type(value, __u8);
 } tasks SEC(".maps");
 
-/* First thing in every program that can sit on a user function. From Linux 6.13 on, the JIT gives a
- * program of that type a stack of its own per CPU once it needs 64 bytes. Uprobes can be preempted,
- * and another thread that hits the same program on that CPU would write over it: panics were seen.
- * The kernel does so with no program that contains a tail call. Ours is in code that the verifier
- * knows is never reached, and takes out: what remains is that the kernel has seen it. */
+/* Called first in every program that can be on a user function. Since Linux 6.13 the JIT gives a
+ * program of that type a private stack per CPU if it needs 64 bytes. Uprobes can be preempted, and
+ * another thread that hits the same program on that CPU would overwrite it: panics were seen.
+ * Programs that contain a tail call get none. Ours is in dead code that the verifier removes, but
+ * only after the kernel has seen it. */
 static __always_inline void refuse_private_stack(void)
 {
 	if (cfg.never)
 		asm volatile("call 12" /* bpf_tail_call */ ::: "r0", "r1", "r2", "r3", "r4", "r5");
 }
 
-/* Numbers as our own pid namespace has them: those the user typed and will read. */
+/* In our own pid namespace, which is the user's. */
 static __always_inline __u64 pid_tgid(void)
 {
 	struct bpf_pidns_info ns = {};
@@ -91,7 +90,7 @@ static __always_inline int is_self(void)
 	return pid_tgid() >> 32 == cfg.self_tgid;
 }
 
-static __always_inline int wanted(void)
+static __always_inline int is_wanted(void)
 {
 	__u32 id;
 
@@ -123,7 +122,7 @@ static __always_inline int wanted(void)
 	return !(cfg.only & FSC_ONLY_COMM) || same_comm();
 }
 
-static __always_inline void lose(__u32 why)
+static __always_inline void count_loss(__u32 why)
 {
 	__u64 *n = bpf_map_lookup_elem(&losses, &why);
 
@@ -131,14 +130,13 @@ static __always_inline void lose(__u32 why)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* A hit that is lost; our own, which measure cost, are nobody's loss. */
+/* Our own hits, for calibration, are no loss. */
 static __always_inline void lose_hit(__u32 row, __u32 why)
 {
 	if (row != cfg.calibrate_row)
-		lose(why);
+		count_loss(why);
 }
 
-/* Fills a key with what is asked for. */
 static __always_inline void fill_key(struct fsc_count_key *key, __u32 row)
 {
 	key->row = row;
@@ -165,21 +163,21 @@ static __always_inline void count_seen(__u32 row)
 		__sync_fetch_and_add(n, 1);
 }
 
-/* Our own hits are not among what is counted besides. */
-static __always_inline void count_besides(__u32 row, enum fsc_counter which)
+/* Calibration does not count in the extra counters. */
+static __always_inline void count_extra(__u32 row, enum fsc_counter which)
 {
 	if (row != cfg.calibrate_row)
 		count_seen(cfg.calibrate_row + which);
 }
 
-/* Whether a hit of the row counts: our own hits of the row that measures cost, everybody's wanted
- * ones of the others. */
-static __always_inline bool accepts(__u32 row)
+/* Whether a hit of the row counts: in the calibration row only our own, in others those that pass
+ * the filters. */
+static __always_inline bool accepts_hit(__u32 row)
 {
-	return row == cfg.calibrate_row ? is_self() : wanted();
+	return row == cfg.calibrate_row ? is_self() : is_wanted();
 }
 
-/* Processes that are not watched and hit probes all the same. */
+/* Processes that are not traced but hit probes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -187,7 +185,7 @@ struct {
 	__type(value, __u8);
 } bystanders SEC(".maps");
 
-static __always_inline void note_bystander(void)
+static __always_inline void count_bystander(void)
 {
 	__u32 tgid = pid_tgid() >> 32;
 	__u8 one = 1;
@@ -199,18 +197,18 @@ static __always_inline void note_bystander(void)
 		bpf_map_update_elem(&bystanders, &tgid, &one, BPF_NOEXIST);
 }
 
-/* The same where a call begins: who is not watched pays for it, and is counted for that. */
-static __always_inline bool admits(__u32 row)
+/* The same at the start of a call, where untraced processes are counted. */
+static __always_inline bool admits_hit(__u32 row)
 {
-	if (accepts(row))
+	if (accepts_hit(row))
 		return true;
 	if (cfg.bystanders && row != cfg.calibrate_row)
-		note_bystander();
+		count_bystander();
 	return false;
 }
 
-/* Calls of kernel functions by their number, which user space puts in: libbpf would read the whole
- * of the kernel's type information at every start of every command to find them. */
+/* Calls of kernel functions by BTF ID, which user space inserts: libbpf would read all of the
+ * kernel's BTF at every start of every command to find them. */
 #define KERNEL_CALL(mark, ctx)                                                                     \
 	({                                                                                         \
 		__u64 got;                                                                         \
@@ -221,10 +219,10 @@ static __always_inline bool admits(__u32 row)
 		got;                                                                               \
 	})
 
-/* Of one that takes and returns nothing. */
+/* For functions without arguments and result. */
 #define KERNEL_DO(mark) asm volatile("r0 = " mark " ll" ::: "r0", "r1", "r2", "r3", "r4", "r5")
 
-/* Around what uses a buffer of the CPU; see enum fsc_stack_guard. */
+/* Around the use of a per-CPU buffer; see enum fsc_stack_guard. */
 static __always_inline void guard_begin(void)
 {
 	if (cfg.stack_guard == FSC_GUARD_PREEMPT)

@@ -1,4 +1,4 @@
-/* Counting: the function alone needs no more than the counter of hits; other keys have a map. */
+/* Counting: without keys the counter of hits is enough; keys have a map. */
 #ifndef FSC_BPF_COUNT_H
 #define FSC_BPF_COUNT_H
 
@@ -26,12 +26,12 @@ static __always_inline void count_keyed(__u32 row)
 	rc = bpf_map_update_elem(&keyed, &key, &one, BPF_NOEXIST);
 	if (!rc)
 		return;
-	/* Another CPU may have made the key in between: then it is there now. */
+	/* Another CPU may have added the key in between. */
 	n = bpf_map_lookup_elem(&keyed, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else if (row != cfg.calibrate_row)
-		lose(rc == -16 /* EBUSY */ ? FSC_LOSS_KEYS_BUSY : FSC_LOSS_KEYS_FULL);
+		count_loss(rc == -16 /* EBUSY */ ? FSC_LOSS_KEYS_BUSY : FSC_LOSS_KEYS_FULL);
 }
 
 #endif

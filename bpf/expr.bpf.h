@@ -19,7 +19,7 @@ enum fsc_verdict {
 struct fsc_eval {
 	const struct fsc_trace_prog *prog; /* map value */
 	void *ctx;			   /* of the BPF program: pt_regs or tracepoint record */
-	__u64 pid_tgid;			   /* as the user's pid namespace has it */
+	__u64 pid_tgid;			   /* in the user's pid namespace */
 	__u64 retval, duration_ns;
 	__u64 args[FSC_TRACE_ARGS];
 	/* results */
@@ -27,24 +27,23 @@ struct fsc_eval {
 	__u64 values[FSC_TRACE_VALUES];
 };
 
-/* The machine between two operations. It lies at an address the verifier does not know exactly, and
- * so the verifier knows nothing of what is in it: every round of the loop begins in the same state.
- */
+/* The machine's state between two operations. The verifier does not know its exact address, hence
+ * nothing of its contents: every round of the loop begins in the same state. */
 struct fsc_eval_machine {
 	__u64 next;   /* operation */
-	__u64 sp;     /* of the stack: the first free place */
-	__u64 bad;    /* not 0: something could not be read or divided since the last result */
+	__u64 sp;     /* of the stack: the first free slot */
+	__u64 bad;    /* not 0: a read or a division failed since the last result */
 	__u64 record; /* address of the context */
 	__u64 word;   /* what memory is read into */
 	__u64 stack[FSC_TRACE_DEPTH];
 };
 
-/* What is compared with a literal. */
+/* Room for a text to compare with a literal. */
 struct fsc_eval_words {
 	__u64 at[FSC_TRACE_LITERAL / 8];
 };
 
-/* x != 0 without a branch, which would make two states of one. */
+/* x != 0 without a branch, which would double the verifier's states. */
 static __always_inline __u64 fsc_eval_truth(__u64 x)
 {
 	return (x | -x) >> 63;
@@ -58,8 +57,8 @@ static __always_inline __u64 fsc_eval_extend(__u64 v, __u32 how)
 	return how & FSC_OP_SIGNED ? (__u64)((__s64)v >> shift) : v >> shift;
 }
 
-/* Kernel probes see pointers of both sorts, which cannot be mistaken for each other. A process must
- * not get to show kernel memory by passing its address: there FSC_OP_USER is set. */
+/* Kernel probes see kernel and user pointers, which can be distinguished. A process must not be
+ * able to expose kernel memory by passing its address: for user probes FSC_OP_USER is set. */
 static __always_inline int fsc_eval_is_user(__u64 addr, __u32 how)
 {
 #if defined(__TARGET_ARCH_arm64)
@@ -109,7 +108,7 @@ static __always_inline __u64 fsc_eval_var(const struct fsc_eval *e, __u32 var)
 	return bpf_get_current_task();
 }
 
-/* Whether the text is the literal; both have zeros to their ends. */
+/* Both are padded with zeros. */
 static __always_inline __u64 fsc_eval_same(const struct fsc_eval *e,
 					   const struct fsc_eval_words *text, __u32 literal)
 {
@@ -122,7 +121,7 @@ static __always_inline __u64 fsc_eval_same(const struct fsc_eval *e,
 	return !differ;
 }
 
-/* y / x or y % x as C has it; by 0 it is 0, and bad. */
+/* As in C; division by 0 gives 0, and sets bad. */
 static __always_inline __u64 fsc_eval_divide(struct fsc_eval_machine *m, const struct fsc_op *op,
 					     __u64 y, __u64 x)
 {
@@ -180,7 +179,7 @@ static __always_inline __u64 fsc_eval_binary(struct fsc_eval_machine *m, const s
 	}
 }
 
-/* The operations that make a new value from nothing. */
+/* Operations that push a value. */
 static __always_inline __u64 fsc_eval_push(const struct fsc_eval *e, struct fsc_eval_machine *m,
 					   const struct fsc_op *op)
 {
@@ -209,7 +208,7 @@ static __always_inline __u64 fsc_eval_push(const struct fsc_eval *e, struct fsc_
 	return m->word; /* FIELD, REG */
 }
 
-/* The operations that replace the top. */
+/* Operations that replace the top. */
 static __always_inline __u64 fsc_eval_unary(const struct fsc_eval *e, struct fsc_eval_machine *m,
 					    const struct fsc_op *op, __u64 x)
 {
@@ -241,8 +240,8 @@ static __always_inline __u64 fsc_eval_unary(const struct fsc_eval *e, struct fsc
 	return x; /* CAST, JUMP */
 }
 
-/* What takes the top away: jumps, the end of the predicate, the results. Returns FSC_EVAL_YES to go
- * on; *v is what lies under the top afterwards. */
+/* Operations that pop the top: jumps, the end of the predicate, results. Returns FSC_EVAL_YES to
+ * continue; *v becomes the new top. */
 static __always_inline int fsc_eval_take(struct fsc_eval *e, struct fsc_eval_machine *m,
 					 const struct fsc_op *op, __u64 x, __u64 *v)
 {
@@ -270,7 +269,7 @@ static __always_inline int fsc_eval_take(struct fsc_eval *e, struct fsc_eval_mac
 	return FSC_EVAL_YES;
 }
 
-/* One operation. */
+/* Executes one operation. */
 static __always_inline int fsc_eval_step(struct fsc_eval *e, struct fsc_eval_machine *m,
 					 const struct fsc_op *op)
 {
@@ -299,10 +298,10 @@ static __always_inline int fsc_eval_step(struct fsc_eval *e, struct fsc_eval_mac
 	return verdict;
 }
 
-/* Evaluates e->prog: FSC_EVAL_YES with values and unreadable filled in, or why not. A subprogram of
- * its own, so that its stack is not the caller's. Jumps only lead forward, so that no program runs
- * longer than it is. most: operations of the longest program there is, a constant to the verifier,
- * which walks through that many rounds and no more: it decides how long loading takes. */
+/* Evaluates e->prog: FSC_EVAL_YES with values and unreadable filled in, or why not. A subprogram,
+ * so that its stack is separate from the caller's. Jumps only go forward, so programs always end.
+ * most: operations of the longest program, constant to the verifier, which walks through that many
+ * rounds: it determines how long loading takes. */
 static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e, __u32 most)
 {
 	const struct fsc_trace_prog *prog = e->prog;
@@ -325,7 +324,7 @@ static __attribute__((noinline)) int fsc_eval_run(struct fsc_eval *e, __u32 most
 	return FSC_EVAL_YES;
 }
 
-/* Puts values and texts of an evaluation that said yes into the record, which has room for
+/* Stores the values and texts of a successful evaluation in the record, which has room for
  * n_strings texts of string_size bytes; both constant. */
 static __always_inline void fsc_eval_store(const struct fsc_eval *e, struct fsc_rec_call *rec,
 					   __u32 n_strings, __u32 string_size)
@@ -349,14 +348,13 @@ static __always_inline void fsc_eval_store(const struct fsc_eval *e, struct fsc_
 			break;
 		to = rec->strings + i * string_size;
 		*to = 0;
-		asm volatile("" : "+r"(value)); /* not to be read again behind the check */
+		asm volatile("" : "+r"(value)); /* must not be read again after the check */
 		if (i >= prog->n_strings || value >= FSC_TRACE_VALUES)
 			continue;
 		if (!room || room >= string_size)
 			room = string_size - 1;
 		room++;
-		/* Said again in a way that the compiler does not take apart and an older verifier
-		 * follows. */
+		/* Repeated in a form that the compiler preserves and older verifiers understand. */
 		asm volatile("" : "+r"(room));
 		if (room > string_size)
 			room = string_size;

@@ -1,7 +1,7 @@
-/* The programs that sit on functions. Entry points are one per program type and a few lines long;
- * all of them end in on_entry() or on_exit(). What is done with a hit is constant configuration, so
- * that the verifier removes the rest; the mode is constant for the compiler already (FSC_MODE), so
- * that nobody who counts waits for the code of trace to be read. */
+/* The programs on functions. There is one short entry point per program type; all of them end in
+ * on_entry() or on_exit(). The configuration is constant, so that the verifier removes unused code;
+ * the mode (FSC_MODE) is constant at compile time, so that counting does not wait until the code of
+ * trace is loaded. */
 #include "common.bpf.h"
 #include "count.bpf.h"
 #include "stack.bpf.h"
@@ -12,14 +12,14 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile struct fsc_config cfg;
 
-/* A hit where nothing is paired: it counts, at entry or at return alike. */
+/* Without pairs every hit counts, at entry or return. */
 static __always_inline int on_hit(const struct call *c)
 {
 	if (FSC_MODE == FSC_MODE_STACK)
 		return stack_hit(c);
 	if (FSC_MODE == FSC_MODE_TRACE)
 		return trace_hit(c);
-	if (!admits(c->row))
+	if (!admits_hit(c->row))
 		return 0;
 	count_seen(c->row);
 	if (cfg.by)
@@ -45,7 +45,7 @@ static __always_inline int on_exit(const struct call *c)
 	return FSC_MODE == FSC_MODE_STACK ? stack_exit(c) : trace_exit(c);
 }
 
-/* ---- with registers: kprobes and uprobes of every sort ---- */
+/* ---- with registers: all kprobes and uprobes ---- */
 
 static __always_inline struct call entry_of(struct pt_regs *ctx)
 {
@@ -77,8 +77,8 @@ static __always_inline struct call exit_of(struct pt_regs *ctx)
 			     .user = !(PT_REGS_IP(ctx) >> 63)};
 }
 
-/* The link decides whether a program sits at entry or return. Each comes three times, differing
- * only in the attach type it is loaded with (none, kprobe.multi, uprobe.multi). */
+/* The link decides whether a program runs at entry or return. Each exists three times, differing
+ * only in the attach type (none, kprobe.multi, uprobe.multi). */
 #define ENTRY(name)                                                                                \
 	SEC("?kprobe")                                                                             \
 	int name##_entry(struct pt_regs *ctx)                                                      \
@@ -117,7 +117,7 @@ static __always_inline int on_session(struct pt_regs *ctx)
 	struct call c;
 	__u64 *cookie, put_in;
 
-	/* As libbpf loads it, before the calls are put in, nothing behind this is looked at. */
+	/* When libbpf loads it, before the calls are inserted, everything below is dead code. */
 	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(put_in)); /* FSC_ROW_MARK */
 	if (put_in != 1)
 		return 0;
@@ -127,9 +127,9 @@ static __always_inline int on_session(struct pt_regs *ctx)
 			return time_exit_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
 		return time_entry_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
 	}
-	/* Returns alone: the entry only keeps away those of processes that are not watched. */
+	/* Returns only: the entry suppresses those of processes that are not traced. */
 	if (!cfg.pairs && !is_return)
-		return !admits((__u32)bpf_get_attach_cookie(ctx));
+		return !admits_hit((__u32)bpf_get_attach_cookie(ctx));
 	c = is_return ? exit_of(ctx) : entry_of(ctx);
 	c.session = true;
 	return is_return ? on_exit(&c) : on_entry(&c);
@@ -148,8 +148,8 @@ int uprobe_session(struct pt_regs *ctx)
 	return on_session(ctx);
 }
 
-/* Whether what is kept for a thread can be had at all: on some machines the kernel knows task
- * storage and never has memory for it. User space runs one of these before it relies on it. */
+/* Whether task storage can be allocated: on some machines the kernel supports it but never has
+ * memory for it. User space runs one of these before relying on it. */
 SEC("?raw_tracepoint")
 int try_threads(void *ctx)
 {
@@ -172,10 +172,10 @@ int tracepoint_entry(void *ctx)
 	return on_hit(&c);
 }
 
-/* fentry, fexit and raw tracepoints take one program per place, and have no cookie on older
- * kernels. User space loads these instructions again for each place, with the row in the mark's
- * stead; the section only says how libbpf is to prepare them. Entry and exit of one call see the
- * same context, which lies on the stack: it tells calls apart as well as the stack pointer. */
+/* fentry, fexit and raw tracepoints need one program per place, and have no cookie on older
+ * kernels. User space loads these instructions again for each place, with the mark replaced by the
+ * row; the section only tells libbpf how to prepare them. Entry and exit of a call have the same
+ * context, which is on the stack: it identifies calls as well as the stack pointer. */
 static __always_inline struct call own_call(void *ctx)
 {
 	__u64 row, n_args;
@@ -213,8 +213,8 @@ struct {
 	__type(value, __u32);
 } syscalls SEC(".maps");
 
-/* The tracepoints syscalls:sys_enter_* and sys_exit_* are all made from two: one program on each of
- * those is hundreds of times quicker to take off, and cheaper to hit. */
+/* The tracepoints syscalls:sys_enter_* and sys_exit_* are all derived from two: one program on each
+ * of these detaches hundreds of times faster, and its hits are cheaper. */
 static __always_inline int on_syscall(struct bpf_raw_tracepoint_args *ctx, __u32 first)
 {
 	struct call c = {.ctx = ctx};
@@ -223,8 +223,8 @@ static __always_inline int on_syscall(struct bpf_raw_tracepoint_args *ctx, __u32
 	__u32 at, *row;
 
 #if defined(__TARGET_ARCH_x86)
-	/* orig_ax and the code segment: 0x23 is a 32-bit program, whose numbers mean other calls.
-	 */
+	/* orig_ax and the code segment: 0x23 is a 32-bit program, which has other system call
+	 * numbers. */
 	if (bpf_probe_read_kernel(&words[0], 8, (void *)(regs + 15 * 8)) ||
 	    bpf_probe_read_kernel(&words[1], 8, (void *)(regs + 17 * 8)) || words[1] == 0x23)
 		return 0;
@@ -264,8 +264,8 @@ int sched_switch(void *ctx)
 	return on_switch(ctx);
 }
 
-/* Following forks: a child of a task that counts, counts. The tracepoint does not say whether the
- * child is a process or a thread; a thread's number is taken out again when the thread ends. */
+/* Children of traced tasks are traced. The tracepoint does not say whether the child is a process
+ * or a thread; the ID of a thread is removed when it exits. */
 SEC("?tracepoint")
 int follow_fork(void *ctx)
 {
@@ -279,11 +279,11 @@ int follow_fork(void *ctx)
 	else if (cfg.fork_child_offset == 20)
 		child = *(__u32 *)(ctx + 20);
 	if (bpf_map_update_elem(&tasks, &child, &one, BPF_ANY))
-		lose(FSC_LOSS_UNFOLLOWED);
+		count_loss(FSC_LOSS_UNFOLLOWED);
 	return 0;
 }
 
-/* A process that was not wanted may be from here on: it is another program. */
+/* After exec a process is another program: the verdict on it is void. */
 SEC("?raw_tracepoint")
 int judge_anew(void *ctx)
 {

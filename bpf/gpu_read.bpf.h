@@ -1,5 +1,4 @@
-/* A hit of a CUDA call: what is open in its thread, and its arguments as the table says where they
- * are. */
+/* A hit of a CUDA call: the open calls of its thread, and its arguments, located by the table. */
 #ifndef FSC_BPF_GPU_READ_H
 #define FSC_BPF_GPU_READ_H
 
@@ -12,16 +11,16 @@ extern const volatile struct fsc_gpu_config gpu;
 struct gpu_frame {
 	__u64 sp, start, caller, library_caller;
 	__u32 call, via, library;
-	__u32 ops; /* classes of operations that the driver did inside */
+	__u32 ops; /* classes of operations that the driver executed inside */
 	__u8 layer;
 	__u8 inside; /* a call of the driver */
-	__u8 failed; /* a call inside did */
+	__u8 failed; /* an inner call failed */
 	__u8 pad;
 	__u32 dir;
 	__u64 args[FSC_GPU_ARGS];
 };
 
-/* Of one thread, so that nobody else writes to it: programs on uprobes can be preempted. */
+/* Per thread, since programs on uprobes can be preempted. */
 struct gpu_thread {
 	__u32 depth;
 	__s32 device;
@@ -29,7 +28,7 @@ struct gpu_thread {
 	__u64 launches;
 	struct gpu_frame frames[FSC_GPU_FRAMES_DEPTH];
 	__u64 args[FSC_GPU_ARGS + 4];
-	__u64 words[32]; /* a structure that is read */
+	__u64 words[32]; /* room for a structure */
 	struct {
 		struct fsc_gpu_rec rec;
 		union {
@@ -63,7 +62,6 @@ struct {
 	__type(value, struct fsc_gpu_names_at);
 } gpu_names SEC(".maps");
 
-/* A hit as its probe sees it. */
 struct hit {
 	struct pt_regs *ctx;
 	struct gpu_thread *t;
@@ -73,11 +71,11 @@ struct hit {
 	__u32 dir_above;
 	__s32 ret;
 	bool returned;
-	bool hurry; /* user space should look now */
+	bool hurry; /* wake user space now */
 };
 
-/* By thread number, where the kernel has no storage to give; see threads_by_id. The threads used
- * least go when there is no room. */
+/* By thread ID, if the kernel cannot allocate storage; see threads_by_id. The least recently used
+ * threads are evicted. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 256);
@@ -132,18 +130,18 @@ static __always_inline bool hit_of(struct hit *h)
 
 static __always_inline bool gpu_wanted(const struct hit *h)
 {
-	return h->call >= FSC_GPU_CALIBRATE ? is_self() : wanted();
+	return h->call >= FSC_GPU_CALIBRATE ? is_self() : is_wanted();
 }
 
-/* Our own calls, which measure cost, are nobody's loss. */
+/* Our own calls, for calibration, are no loss. */
 static __always_inline void gpu_lose(const struct hit *h, __u32 why)
 {
 	if (h->call < FSC_GPU_CALIBRATE)
-		lose(why);
+		count_loss(why);
 }
 
-/* Kinds of launches, copies and so on are one: what the runtime calls with one, the driver may do
- * with another. */
+/* All kinds of launches, copies and so on are one class: the driver may execute another kind than
+ * the runtime was called with. */
 static __always_inline __u32 op_class(__u32 op)
 {
 	if (op >= FSC_GPU_LAUNCH && op <= FSC_GPU_LAUNCH_EX)
@@ -165,7 +163,7 @@ static __always_inline __u64 caller_of(struct pt_regs *ctx)
 #endif
 }
 
-/* By the calling convention: those in registers, then the stack's. */
+/* By the calling convention: first registers, then the stack. */
 static __always_inline void read_args(struct hit *h)
 {
 	__u64 *args = h->t->args;
@@ -195,15 +193,15 @@ static __always_inline void read_args(struct hit *h)
 #endif
 }
 
-static __always_inline __u64 arg(const struct hit *h, __u8 i)
+static __always_inline __u64 hit_arg(const struct hit *h, __u8 i)
 {
 	return i < FSC_GPU_ARGS ? h->t->args[i & 15] : 0;
 }
 
-/* What an argument points to; 0 where that cannot be read. */
-static __always_inline __u64 pointed(const struct hit *h, __u8 i)
+/* What an argument points to; 0 if that cannot be read. */
+static __always_inline __u64 hit_arg_deref(const struct hit *h, __u8 i)
 {
-	__u64 at = arg(h, i), value = 0;
+	__u64 at = hit_arg(h, i), value = 0;
 
 	if (at)
 		bpf_probe_read_user(&value, sizeof(value), (void *)at);
@@ -216,19 +214,19 @@ static __always_inline __u32 runtime_dir(const struct hit *h)
 
 	if (h->c->dir >= FSC_GPU_ARGS)
 		return FSC_GPU_DIR_UNKNOWN;
-	dir = (__u32)arg(h, h->c->dir);
+	dir = (__u32)hit_arg(h, h->c->dir);
 	return dir <= FSC_GPU_D2D ? dir : FSC_GPU_DIR_UNKNOWN; /* 4 is cudaMemcpyDefault */
 }
 
 /* ---- launches ---- */
 
-/* grid at words[0], block at 12 bytes behind it, shared memory at 24, stream at 32. */
+/* grid at words[0], block 12 bytes after it, shared memory at 24, stream at 32. */
 static __always_inline void fill_launch_ex(struct hit *h, struct fsc_gpu_rec *r)
 {
 	__u64 *w = h->t->words;
 
 	w[0] = w[1] = w[2] = w[3] = w[4] = 0;
-	bpf_probe_read_user(w, 40, (void *)arg(h, 0));
+	bpf_probe_read_user(w, 40, (void *)hit_arg(h, 0));
 	r->grid[0] = (__u32)w[0];
 	r->grid[1] = w[0] >> 32;
 	r->grid[2] = (__u32)w[1];
@@ -237,39 +235,39 @@ static __always_inline void fill_launch_ex(struct hit *h, struct fsc_gpu_rec *r)
 	r->block[2] = w[2] >> 32;
 	r->shared = (__u32)w[3];
 	r->stream = w[4];
-	r->addr = arg(h, 1);
-	r->src = arg(h, 2);
+	r->addr = hit_arg(h, 1);
+	r->src = hit_arg(h, 2);
 }
 
 static __always_inline void fill_launch_dim(struct hit *h, struct fsc_gpu_rec *r)
 {
-	r->addr = arg(h, 0);
-	r->grid[0] = (__u32)arg(h, 1);
-	r->grid[1] = arg(h, 1) >> 32;
-	r->grid[2] = (__u32)arg(h, 2);
-	r->block[0] = (__u32)arg(h, 3);
-	r->block[1] = arg(h, 3) >> 32;
-	r->block[2] = (__u32)arg(h, 4);
-	r->src = arg(h, 5);
-	r->shared = (__u32)arg(h, 6);
-	r->stream = arg(h, 7);
+	r->addr = hit_arg(h, 0);
+	r->grid[0] = (__u32)hit_arg(h, 1);
+	r->grid[1] = hit_arg(h, 1) >> 32;
+	r->grid[2] = (__u32)hit_arg(h, 2);
+	r->block[0] = (__u32)hit_arg(h, 3);
+	r->block[1] = hit_arg(h, 3) >> 32;
+	r->block[2] = (__u32)hit_arg(h, 4);
+	r->src = hit_arg(h, 5);
+	r->shared = (__u32)hit_arg(h, 6);
+	r->stream = hit_arg(h, 7);
 }
 
 static __always_inline void fill_launch_args(struct hit *h, struct fsc_gpu_rec *r)
 {
-	r->addr = arg(h, 0);
+	r->addr = hit_arg(h, 0);
 #pragma unroll
 	for (int i = 0; i < 3; i++) {
-		r->grid[i] = (__u32)arg(h, 1 + i);
-		r->block[i] = (__u32)arg(h, 4 + i);
+		r->grid[i] = (__u32)hit_arg(h, 1 + i);
+		r->block[i] = (__u32)hit_arg(h, 4 + i);
 	}
-	r->shared = (__u32)arg(h, 7);
-	r->stream = arg(h, 8);
-	r->src = arg(h, 9);
+	r->shared = (__u32)hit_arg(h, 7);
+	r->stream = hit_arg(h, 8);
+	r->src = hit_arg(h, 9);
 }
 
-/* The first eight bytes of each argument of the kernel. Their number stands nowhere that we could
- * read: as many as can be read, and user space, which may know it, takes what is real. */
+/* The first eight bytes of each argument of the kernel. We cannot read their number: takes as many
+ * as are readable; user space may know it and drops the rest. */
 static __always_inline void fill_kernel_args(struct hit *h, struct fsc_gpu_rec *r)
 {
 	__u64 *where = h->t->words;
@@ -302,7 +300,7 @@ static __always_inline void fill_launch(struct hit *h)
 
 /* ---- copies ---- */
 
-/* Host, device, array, unified: as CUmemorytype has them. */
+/* Values of CUmemorytype: host, device, array, unified. */
 static __always_inline __u32 dir_of(__u32 from, __u32 to)
 {
 	bool from_host = from == 1, to_host = to == 1;
@@ -319,7 +317,7 @@ static __always_inline void fill_copy_2d(struct hit *h, struct fsc_gpu_rec *r)
 {
 	__u64 *w = h->t->words;
 
-	if (bpf_probe_read_user(w, 16 * 8, (void *)arg(h, 0)))
+	if (bpf_probe_read_user(w, 16 * 8, (void *)hit_arg(h, 0)))
 		return;
 	r->src = (__u32)w[2] == 1 ? w[3] : w[4];
 	r->addr = (__u32)w[9] == 1 ? w[10] : w[11];
@@ -332,7 +330,7 @@ static __always_inline void fill_copy_3d(struct hit *h, struct fsc_gpu_rec *r)
 {
 	__u64 *w = h->t->words;
 
-	if (bpf_probe_read_user(w, 25 * 8, (void *)arg(h, 0)))
+	if (bpf_probe_read_user(w, 25 * 8, (void *)hit_arg(h, 0)))
 		return;
 	r->src = (__u32)w[4] == 1 ? w[5] : w[6];
 	r->addr = (__u32)w[15] == 1 ? w[16] : w[17];
@@ -343,21 +341,21 @@ static __always_inline void fill_copy_3d(struct hit *h, struct fsc_gpu_rec *r)
 /* Arrays of destinations, sources and sizes, and how many there are. */
 static __always_inline void fill_copy_batch(struct hit *h, struct fsc_gpu_rec *r)
 {
-	__u64 n = arg(h, h->c->height), size;
+	__u64 n = hit_arg(h, h->c->height), size;
 
-	r->addr = pointed(h, 0);
-	r->src = pointed(h, 1);
+	r->addr = hit_arg_deref(h, 0);
+	r->src = hit_arg_deref(h, 1);
 	r->n_args = (__u32)n;
 	for (int i = 0; i < 64; i++) {
 		if (i >= n)
 			break;
 		size = 0;
-		if (bpf_probe_read_user(&size, 8, (void *)(arg(h, 2) + i * 8)))
+		if (bpf_probe_read_user(&size, 8, (void *)(hit_arg(h, 2) + i * 8)))
 			break;
 		r->bytes += size;
 	}
 	if (n > 64)
-		r->shared = 1; /* a part of it */
+		r->shared = 1; /* only a part of it */
 }
 
 static __always_inline void fill_copy(struct hit *h, struct fsc_gpu_rec *r)
@@ -374,11 +372,11 @@ static __always_inline void fill_copy(struct hit *h, struct fsc_gpu_rec *r)
 		fill_copy_batch(h, r);
 		break;
 	default:
-		r->addr = arg(h, h->c->addr);
-		r->src = arg(h, h->c->src);
-		r->bytes = arg(h, h->c->size);
+		r->addr = hit_arg(h, h->c->addr);
+		r->src = hit_arg(h, h->c->src);
+		r->bytes = hit_arg(h, h->c->size);
 		if (h->c->height < FSC_GPU_ARGS)
-			r->bytes *= arg(h, h->c->height);
+			r->bytes *= hit_arg(h, h->c->height);
 	}
 	if (r->dir == FSC_GPU_DIR_UNKNOWN)
 		r->dir = h->dir_above;
@@ -388,49 +386,50 @@ static __always_inline void fill_copy(struct hit *h, struct fsc_gpu_rec *r)
 
 static __always_inline void fill_alloc(struct hit *h, struct fsc_gpu_rec *r)
 {
-	r->addr = h->c->flags & FSC_GPU_ADDR_IN ? arg(h, h->c->addr) : pointed(h, h->c->addr);
-	r->bytes = arg(h, h->c->size);
+	r->addr =
+	    h->c->flags & FSC_GPU_ADDR_IN ? hit_arg(h, h->c->addr) : hit_arg_deref(h, h->c->addr);
+	r->bytes = hit_arg(h, h->c->size);
 	if (h->c->height >= FSC_GPU_ARGS)
 		return;
-	/* Rows are as far apart as the driver has chosen. */
+	/* The driver has chosen the pitch. */
 	if (!h->ret && h->c->src < FSC_GPU_ARGS)
-		r->bytes = pointed(h, h->c->src);
-	r->bytes *= arg(h, h->c->height);
+		r->bytes = hit_arg_deref(h, h->c->src);
+	r->bytes *= hit_arg(h, h->c->height);
 }
 
 /* c10::reportMemoryUsageToProfiler(void *, int64_t size, size_t allocated, size_t reserved, Device)
  */
 static __always_inline void fill_tensor(struct hit *h, struct fsc_gpu_rec *r)
 {
-	r->addr = arg(h, 0);
-	r->bytes = arg(h, 1);
-	r->args[0] = arg(h, 2);
-	r->args[1] = arg(h, 3);
-	r->args[2] = arg(h, 4);
+	r->addr = hit_arg(h, 0);
+	r->bytes = hit_arg(h, 1);
+	r->args[0] = hit_arg(h, 2);
+	r->args[1] = hit_arg(h, 3);
+	r->args[2] = hit_arg(h, 4);
 	r->n_args = 3;
 }
 
 /* c10::reportOutOfMemoryToProfiler(int64_t size, size_t allocated, size_t reserved, Device) */
 static __always_inline void fill_tensor_oom(struct hit *h, struct fsc_gpu_rec *r)
 {
-	r->bytes = arg(h, 0);
-	r->args[0] = arg(h, 1);
-	r->args[1] = arg(h, 2);
-	r->args[2] = arg(h, 3);
+	r->bytes = hit_arg(h, 0);
+	r->args[0] = hit_arg(h, 1);
+	r->args[1] = hit_arg(h, 2);
+	r->args[2] = hit_arg(h, 3);
 	r->n_args = 3;
 }
 
-/* Everything but launches. */
-static __always_inline void fill(struct hit *h)
+/* All but launches. */
+static __always_inline void fill_operation(struct hit *h)
 {
 	struct fsc_gpu_rec *r = &h->t->out.rec;
 
-	r->addr = arg(h, h->c->addr);
-	r->src = arg(h, h->c->src);
+	r->addr = hit_arg(h, h->c->addr);
+	r->src = hit_arg(h, h->c->src);
 	r->bytes = 0;
 	r->n_args = 0;
 	r->dir = FSC_GPU_DIR_UNKNOWN;
-	r->stream = arg(h, h->c->stream);
+	r->stream = hit_arg(h, h->c->stream);
 	r->grid[0] = r->grid[1] = r->grid[2] = 0;
 	r->block[0] = r->block[1] = r->block[2] = 0;
 	r->shared = 0;
@@ -442,23 +441,23 @@ static __always_inline void fill(struct hit *h)
 		fill_copy(h, r);
 		break;
 	case FSC_GPU_MEMSET:
-		r->bytes = arg(h, h->c->size) * h->c->kind;
+		r->bytes = hit_arg(h, h->c->size) * h->c->kind;
 		if (h->c->height < FSC_GPU_ARGS)
-			r->bytes *= arg(h, h->c->height);
+			r->bytes *= hit_arg(h, h->c->height);
 		break;
 	case FSC_GPU_MAP:
 	case FSC_GPU_UNMAP:
-		r->bytes = arg(h, h->c->size);
+		r->bytes = hit_arg(h, h->c->size);
 		break;
 	case FSC_GPU_NAME:
 	case FSC_GPU_ALIAS:
 		if (!(h->c->flags & FSC_GPU_BY_VALUE))
-			r->addr = pointed(h, h->c->addr);
+			r->addr = hit_arg_deref(h, h->c->addr);
 		break;
 	case FSC_GPU_CAPTURED:
 	case FSC_GPU_INSTANTIATE:
 	case FSC_GPU_RETAIN:
-		r->addr = pointed(h, h->c->addr);
+		r->addr = hit_arg_deref(h, h->c->addr);
 		break;
 	case FSC_GPU_TENSOR:
 		fill_tensor(h, r);

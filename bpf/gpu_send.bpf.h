@@ -1,5 +1,5 @@
-/* Records of CUDA calls on their way to user space: launches have a ring of their own, so that a
- * flood of them does not hide an allocation. */
+/* Sends records of CUDA calls to user space: launches have their own ring, so that a flood of them
+ * does not displace allocations. */
 #ifndef FSC_BPF_GPU_SEND_H
 #define FSC_BPF_GPU_SEND_H
 
@@ -15,7 +15,7 @@ struct {
 	__uint(max_entries, 4096);
 } gpu_events SEC(".maps");
 
-/* Streams whose work is being made into a graph. */
+/* Streams that are being captured into a graph. */
 struct capture {
 	__u64 stream;
 	__u32 pid, pad;
@@ -28,7 +28,7 @@ struct {
 	__type(value, __u8);
 } gpu_captures SEC(".maps");
 
-/* Interpreters, by process. */
+/* Python interpreters, by process. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -36,7 +36,7 @@ struct {
 	__type(value, struct fsc_python);
 } gpu_pythons SEC(".maps");
 
-/* Lines of Python that calls came from before. */
+/* Python code that was seen before. */
 struct code {
 	__u64 instr;
 	__u32 pid, pad;
@@ -79,18 +79,18 @@ static __always_inline void note_capture(struct hit *h)
 		bpf_map_delete_elem(&gpu_captures, &key);
 }
 
-/* Which device the thread works with from now on. */
+/* The thread's current device. */
 static __always_inline void note_device(struct hit *h)
 {
 	if (h->ret)
 		return;
 	if (h->c->op == FSC_GPU_DEVICE)
-		h->t->device = (__s32)arg(h, 0) + 1;
+		h->t->device = (__s32)hit_arg(h, 0) + 1;
 	else if (h->c->op == FSC_GPU_CONTEXT)
-		h->t->context = h->c->addr < FSC_GPU_ARGS ? arg(h, 0) : 0;
+		h->t->context = h->c->addr < FSC_GPU_ARGS ? hit_arg(h, 0) : 0;
 }
 
-/* The kernel's name, from the driver's own object. */
+/* The kernel's name, from the driver's object. */
 static __always_inline __u64 name_at(const struct hit *h)
 {
 	const struct fsc_gpu_names_at *n;
@@ -98,7 +98,7 @@ static __always_inline __u64 name_at(const struct hit *h)
 	__u64 at = 0;
 
 	if (h->c->op == FSC_GPU_NAME)
-		return arg(h, h->c->src);
+		return hit_arg(h, h->c->src);
 	if (op_class(h->c->op) != FSC_GPU_LAUNCH || h->c->layer != FSC_GPU_DRIVER)
 		return 0;
 	n = bpf_map_lookup_elem(&gpu_names, &file);
@@ -124,8 +124,8 @@ static __always_inline bool has_stack(const struct hit *h)
 	return gpu.stacks & FSC_GPU_STACKS_REST;
 }
 
-/* Names of Python's functions are read from the process, which may end at any moment: user space is
- * told at once where there is something new. */
+/* Names of Python functions are read from the process, which may exit at any moment: user space is
+ * woken at once for new code. */
 static __always_inline void note_code(struct hit *h, __u32 pid, __u64 instr)
 {
 	struct code key = {.instr = instr, .pid = pid};
@@ -137,7 +137,7 @@ static __always_inline void note_code(struct hit *h, __u32 pid, __u64 instr)
 	h->hurry = true;
 }
 
-/* The thread's stack now: at a return, that of the caller. */
+/* The thread's current stack: at a return, that of the caller. */
 static __always_inline void take_stacks(struct hit *h)
 {
 	struct fsc_gpu_rec_stack *s = &h->t->out.stacks;
@@ -183,7 +183,7 @@ static __always_inline void fill_head(struct hit *h)
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 }
 
-/* Reads the name to where it belongs in the record; its length, with the 0 at the end. */
+/* Reads the name into the record; returns its length, with the NUL. */
 static __always_inline __u32 take_name(struct hit *h, char *to)
 {
 	struct fsc_gpu_rec *r = &h->t->out.rec;
@@ -197,7 +197,7 @@ static __always_inline __u32 take_name(struct hit *h, char *to)
 	return n > 1 ? n & (FSC_GPU_NAME_LEN - 1) : 0;
 }
 
-static __always_inline void output(struct hit *h, void *ring)
+static __always_inline void output_record(struct hit *h, void *ring)
 {
 	struct fsc_gpu_rec *r = &h->t->out.rec;
 	__u32 n;
@@ -222,18 +222,18 @@ static __always_inline void output(struct hit *h, void *ring)
 		gpu_lose(h, FSC_LOSS_RING_FULL);
 }
 
-static __always_inline void send(struct hit *h)
+static __always_inline void send_record(struct hit *h)
 {
 	__u32 of = op_class(h->c->op);
 
 	fill_head(h);
 	note_device(h);
-	/* What becomes part of a graph is told in order with the graph's making. */
+	/* Captured launches stay in order with the creation of their graph. */
 	if ((of == FSC_GPU_LAUNCH || of == FSC_GPU_GRAPH) &&
 	    !(h->t->out.rec.flags & FSC_GPU_REC_CAPTURED))
-		output(h, &gpu_launches);
+		output_record(h, &gpu_launches);
 	else
-		output(h, &gpu_events);
+		output_record(h, &gpu_events);
 }
 
 #endif

@@ -1,7 +1,7 @@
-/* The programs that sit on CUDA calls: of the driver, where everything is counted, of the runtime
- * above it and of libraries above that. Each thread has a stack of open calls, so that one
- * operation is one event whatever layers it crossed. How the arguments of a call are read stands in
- * a table that user space fills. */
+/* The programs on CUDA calls: of the driver, where everything is counted, of the runtime above it
+ * and of libraries above that. Each thread has a stack of open calls, so that an operation is one
+ * event whatever layers it crossed. User space fills a table that says how the arguments of a call
+ * are read. */
 #include "gpu_read.bpf.h"
 #include "gpu_send.bpf.h"
 
@@ -16,13 +16,13 @@ static __always_inline int handle_cuda_launch(struct hit *h)
 {
 	fill_launch(h);
 	note_capture(h);
-	send(h);
+	send_record(h);
 	return 0;
 }
 
 /* ---- at the entry ---- */
 
-/* Calls deeper on the stack are over: their returns were jumped over or missed. */
+/* Calls deeper on the stack are over: their returns were skipped or missed. */
 static __always_inline void drop_stale(struct gpu_thread *t, __u64 sp)
 {
 	__u32 depth = t->depth;
@@ -35,9 +35,9 @@ static __always_inline void drop_stale(struct gpu_thread *t, __u64 sp)
 	t->depth = depth;
 }
 
-/* Who is around: the innermost call of the runtime, the outermost of a library. The operation is
- * theirs. True inside a call of the driver, which is told as one. */
-static __always_inline bool look_around(struct hit *h)
+/* Finds the enclosing calls: the innermost of the runtime and the outermost of a library, which own
+ * the operation. True inside a call of the driver, which is recorded instead. */
+static __always_inline bool find_enclosing(struct hit *h)
 {
 	struct gpu_thread *t = h->t;
 	bool inside = false;
@@ -58,7 +58,7 @@ static __always_inline bool look_around(struct hit *h)
 			h->caller = f->caller;
 			if (h->c->layer == FSC_GPU_DRIVER)
 				f->ops |= 1 << op_class(h->c->op);
-			/* Which way a copy goes, the runtime has been told. */
+			/* The runtime's call says the direction of a copy. */
 			if (f->dir != FSC_GPU_DIR_UNKNOWN)
 				h->dir_above = f->dir;
 		}
@@ -104,7 +104,7 @@ static __always_inline int on_entry(struct pt_regs *ctx)
 
 	if (!hit_of(&h) || !gpu_wanted(&h))
 		return 0;
-	count_seen(FSC_GPU_CALLS + h.call); /* that it was hit, whatever comes of it */
+	count_seen(FSC_GPU_CALLS + h.call); /* all hits, recorded or not */
 	h.t = gpu_thread(true);
 	if (!h.t) {
 		count_seen(h.call);
@@ -114,7 +114,7 @@ static __always_inline int on_entry(struct pt_regs *ctx)
 	h.sp = PT_REGS_SP(ctx);
 	h.caller = caller_of(ctx);
 	drop_stale(h.t, h.sp);
-	inside = look_around(&h);
+	inside = find_enclosing(&h);
 	read_args(&h);
 	if (!(h.c->flags & FSC_GPU_ENTRY))
 		return open_frame(&h, inside);
@@ -123,9 +123,9 @@ static __always_inline int on_entry(struct pt_regs *ctx)
 	count_seen(h.call);
 	if (op_class(h.c->op) == FSC_GPU_LAUNCH)
 		return handle_cuda_launch(&h);
-	fill(&h);
+	fill_operation(&h);
 	note_capture(&h);
-	send(&h);
+	send_record(&h);
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static __always_inline struct gpu_frame *close_frame(struct gpu_thread *t, __u32
 	return NULL;
 }
 
-static __always_inline void tell_failure(struct gpu_thread *t)
+static __always_inline void mark_failure(struct gpu_thread *t)
 {
 	for (int i = 0; i < FSC_GPU_FRAMES_DEPTH; i++) {
 		if (i >= t->depth)
@@ -161,9 +161,9 @@ static __always_inline void tell_failure(struct gpu_thread *t)
 	}
 }
 
-/* A call of the runtime is an event of its own where the driver was not asked, or did well and the
- * runtime failed all the same. */
-static __always_inline bool is_told(const struct hit *h, const struct gpu_frame *f)
+/* A call of the runtime is an event of its own if it did not call the driver, or if the driver
+ * succeeded and the runtime failed. */
+static __always_inline bool is_recorded(const struct hit *h, const struct gpu_frame *f)
 {
 	if (f->inside || f->layer == FSC_GPU_LIBRARY)
 		return f->layer == FSC_GPU_LIBRARY && h->ret && !f->failed;
@@ -184,7 +184,7 @@ static __always_inline int on_exit(struct pt_regs *ctx)
 		return 0;
 	h.sp = PT_REGS_SP(ctx);
 #if defined(__TARGET_ARCH_x86)
-	h.sp -= 8; /* the return address is off the stack */
+	h.sp -= 8; /* the return address was popped */
 #endif
 	f = close_frame(h.t, h.call, h.sp);
 	if (!f) {
@@ -199,8 +199,8 @@ static __always_inline int on_exit(struct pt_regs *ctx)
 	h.t->out.rec.library = f->library;
 	h.t->out.rec.library_caller = f->library_caller;
 	if (h.ret)
-		tell_failure(h.t);
-	if (!is_told(&h, f))
+		mark_failure(h.t);
+	if (!is_recorded(&h, f))
 		return 0;
 #pragma unroll
 	for (int i = 0; i < FSC_GPU_ARGS; i++)
@@ -208,14 +208,14 @@ static __always_inline int on_exit(struct pt_regs *ctx)
 	count_seen(h.call);
 	if (op_class(h.c->op) == FSC_GPU_LAUNCH)
 		return handle_cuda_launch(&h);
-	fill(&h);
+	fill_operation(&h);
 	note_capture(&h);
-	send(&h);
+	send_record(&h);
 	return 0;
 }
 
-/* The link decides whether a program sits at entry or return. Each comes twice, differing only in
- * the attach type it is loaded with (none, uprobe.multi). */
+/* The link decides whether a program runs at entry or return. Each exists twice, differing only in
+ * the attach type (none, uprobe.multi). */
 SEC("?kprobe")
 int gpu_entry(struct pt_regs *ctx)
 {

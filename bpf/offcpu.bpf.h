@@ -1,5 +1,5 @@
-/* How long threads inside timed calls do not run. The tracepoint knows both threads of a switch by
- * number only, so there is a map by thread number; it holds those that are inside. */
+/* Off-CPU time of threads inside timed calls. The tracepoint has only the thread IDs of a switch,
+ * so there is a map by thread ID; it holds those that are inside. */
 #ifndef FSC_BPF_OFFCPU_H
 #define FSC_BPF_OFFCPU_H
 
@@ -13,7 +13,7 @@ struct {
 	__type(value, struct fsc_off);
 } off_cpu SEC(".maps");
 
-/* Time the current thread has not been running so far; watched from now on. */
+/* Off-CPU time of the current thread so far; tracked from now on. */
 static __always_inline __u64 off_so_far(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -25,7 +25,7 @@ static __always_inline __u64 off_so_far(void)
 	if (o)
 		return o->total;
 	if (bpf_map_update_elem(&off_cpu, &tid, &none, BPF_NOEXIST))
-		lose(FSC_LOSS_UNWATCHED);
+		count_loss(FSC_LOSS_UNWATCHED);
 	return 0;
 }
 
@@ -37,7 +37,7 @@ static __always_inline void off_forget(void)
 		bpf_map_delete_elem(&off_cpu, &tid);
 }
 
-/* sched:sched_switch; user space has checked where the two numbers stand. */
+/* sched:sched_switch; user space has checked the offsets of the two IDs. */
 static __always_inline int on_switch(void *ctx)
 {
 	__u64 now = bpf_ktime_get_ns();

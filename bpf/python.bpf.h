@@ -1,17 +1,17 @@
-/* The Python functions that the current thread is in. Python keeps its frames in lists of its own;
- * this walks them in the process's memory, with the offsets that user space found
- * (src/python/python.h) for the process. Python's threads are recognised by their numbers, not by
- * the thread pointer: that would have to be read out of kernel structures, which differ. */
+/* The Python stack of the current thread. Python keeps its frames in lists; this walks them in the
+ * process's memory, with the offsets that user space found for it (src/python/python.h). Python's
+ * threads are recognised by their IDs, not by the thread pointer: that would have to be read from
+ * kernel structures, which vary. */
 #ifndef FSC_BPF_PYTHON_H
 #define FSC_BPF_PYTHON_H
 
 #include "common.bpf.h"
 #include "wire/python.h"
 
-/* How many threads and interpreters are passed on the way to the current thread's. */
+/* The most threads and interpreters to search for the current thread. */
 #define PYTHON_THREADS_MAX 2048
 
-/* PyThreadState by thread, so that the list is walked once. */
+/* Cache of PyThreadState by thread, so that the list is walked once. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -22,10 +22,10 @@ struct {
 struct python_search {
 	const struct fsc_python *py;
 	__u64 interpreter, thread;
-	__u64 tid; /* as the process knows it */
+	__u64 tid; /* in the process's pid namespace */
 };
 
-/* What cannot be read is as good as the end of a list. */
+/* An unreadable word ends a list. */
 static __always_inline __u64 python_word(__u64 addr)
 {
 	__u64 word = 0;
@@ -81,8 +81,7 @@ static __always_inline __u64 python_thread(const struct fsc_python *py)
 	if (!s.tid)
 		return 0;
 	known = bpf_map_lookup_elem(&python_threads, &key);
-	/* Threads end, numbers come back, programs are replaced: it counts while the number fits.
-	 */
+	/* Threads exit, IDs are reused, programs exec: the entry is valid while the ID matches. */
 	if (known && python_is_thread(py, *known, s.tid))
 		return *known;
 	s.interpreter = python_word(py->runtime + py->runtime_interpreters);
@@ -133,11 +132,11 @@ struct python_walk {
 	__u32 n;
 };
 
-/* One frame. A shim stands between two that have a function, never next to another shim. */
+/* One frame. A shim is between two frames that have a function, never next to another shim. */
 static long python_walk_step(__u32 step, struct python_walk *w)
 {
 	const struct fsc_python *py = w->py;
-	/* It is less anyhow; the verifier has to see it. */
+	/* Always less, but the verifier must see it. */
 	__u64 n = step & (FSC_PYTHON_FRAMES - 1);
 	struct fsc_python_frame *out = &w->out[n];
 	__u64 frame = w->frame;
@@ -153,10 +152,10 @@ static long python_walk_step(__u32 step, struct python_walk *w)
 	return 0;
 }
 
-/* Writes the current thread's Python frames into out, of FSC_PYTHON_FRAMES elements, the innermost
- * first; how many. py describes the process of the current thread. Loops by call (bpf_loop, 5.17)
- * and the frame's number from its count: the verifier then looks at one step, not at every way
- * through all of them, which are more than it takes. */
+/* Writes the current thread's Python frames into out, of FSC_PYTHON_FRAMES elements, innermost
+ * first; returns how many. py describes the current process. Uses bpf_loop() (5.17), whose counter
+ * is the frame's index: the verifier then checks one step, not all paths through all of them, which
+ * would be too many. */
 static __always_inline __u32 python_frames(const struct fsc_python *py,
 					   struct fsc_python_frame *out)
 {

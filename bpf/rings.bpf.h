@@ -1,5 +1,5 @@
-/* Records on their way to user space: a ring for each probe the user named, so that a flood of one
- * does not hide another. */
+/* Sends records to user space: a ring for each probe that the user named, so that a flood of one
+ * does not displace another. */
 #ifndef FSC_BPF_RINGS_H
 #define FSC_BPF_RINGS_H
 
@@ -17,7 +17,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Which ring a row writes to, and what found no room. */
+/* Which ring a row writes to, and how many records were dropped. */
 struct ring_row {
 	__u32 ring;
 	__u32 pad;
@@ -31,7 +31,7 @@ struct {
 	__type(value, struct ring_row);
 } ring_rows SEC(".maps");
 
-/* Room for a record of a row, whose size is constant; NULL and a loss where there is none. */
+/* Reserves room for a record of constant size; NULL, and a counted loss, if the ring is full. */
 static __always_inline void *ring_reserve(__u32 row, __u64 size, __u32 loss, void **ring)
 {
 	struct ring_row *r = bpf_map_lookup_elem(&ring_rows, &row);
@@ -47,12 +47,12 @@ static __always_inline void *ring_reserve(__u32 row, __u64 size, __u32 loss, voi
 	rec = bpf_ringbuf_reserve(*ring, size, 0);
 	if (!rec && row != cfg.calibrate_row) {
 		__sync_fetch_and_add(&r->lost, 1);
-		lose(loss);
+		count_loss(loss);
 	}
 	return rec;
 }
 
-/* User space looks every few milliseconds; it is woken only when a ring fills up. */
+/* User space polls every few milliseconds; it is woken only when a ring fills up. */
 static __always_inline void ring_submit(void *ring, void *rec)
 {
 	bool hurry = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > cfg.ring_bytes / 4;

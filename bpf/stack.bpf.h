@@ -1,4 +1,4 @@
-/* Stacks: where a function is called from, counted or weighed by the time spent in it. */
+/* Stacks that lead to a function, counted or weighted by the time spent in it. */
 #ifndef FSC_BPF_STACK_H
 #define FSC_BPF_STACK_H
 
@@ -13,7 +13,7 @@ struct {
 	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
 } stacks SEC(".maps");
 
-/* Those taken to know what it costs have a map of their own, and take no room from others. */
+/* Those of calibration have their own map, and take no room from others. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 16);
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct fsc_stack_sums);
 } stack_sums SEC(".maps");
 
-/* Processes whose stacks were taken: 0, user space has not looked at them yet. */
+/* Processes whose stacks were taken; 0: not read by user space yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -46,14 +46,14 @@ static __always_inline void note_pid(__u32 pid)
 
 enum { NO_STACK = -1, LOST_STACK = -2 };
 
-/* What became of two ids: the second is as good as the first, or the stack is lost. */
+/* The stack was taken twice: if the IDs differ, it is lost. */
 static __always_inline long confirm_stack(long id, long again)
 {
 	return id == again || id < 0 ? id : -16 /* EBUSY */;
 }
 
-/* A stack's id; NO_STACK where there is none (a kernel thread has no user stack). Code of the
- * user's always has one: the kernel says EFAULT then because its buffer is in use. */
+/* A stack's ID; NO_STACK: there is none (a kernel thread has no user stack). User code always has
+ * one: there EFAULT means that the kernel's buffer is in use. */
 static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 {
 	long id;
@@ -74,14 +74,14 @@ static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 		id = -16;
 	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */ && id != -16)
 		return NO_STACK;
-	lose(id == -17	 ? FSC_LOSS_STACK_COLLIDED
-	     : id == -12 ? FSC_LOSS_STACK_FULL
-			 : FSC_LOSS_STACK_BUSY);
+	count_loss(id == -17   ? FSC_LOSS_STACK_COLLIDED
+		   : id == -12 ? FSC_LOSS_STACK_FULL
+			       : FSC_LOSS_STACK_BUSY);
 	return LOST_STACK;
 }
 
-/* Where a user function that has just been entered returns to. The kernel walks frame pointers, and
- * at the entry that of the caller is still set: it would leave the caller out. */
+/* The return address of a user function that was just entered. The kernel walks frame pointers, and
+ * at the entry that of the caller is still set: it would skip the caller. */
 static __always_inline __u64 caller_of(const struct call *c)
 {
 	struct pt_regs *ctx = c->ctx;
@@ -101,7 +101,7 @@ static __always_inline __u64 caller_of(const struct call *c)
 	return caller;
 }
 
-/* False where a stack was lost: one loss per hit. */
+/* False if a stack was lost: one loss per hit. */
 static __always_inline bool fill_stack_key(const struct call *c, struct fsc_stack_key *key)
 {
 	key->row = c->row;
@@ -130,7 +130,7 @@ static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 tim
 			note_pid(key->pid);
 		if (!bpf_map_update_elem(&stack_sums, key, &first, BPF_NOEXIST))
 			return;
-		/* Another CPU may have made the key in between. */
+		/* Another CPU may have added the key in between. */
 		sums = bpf_map_lookup_elem(&stack_sums, key);
 	}
 	if (!sums) {
@@ -142,7 +142,7 @@ static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 tim
 		__sync_fetch_and_add(&sums->time_ns, time_ns);
 }
 
-/* ---- unwinding by debug information: the stack itself travels ---- */
+/* ---- for unwinding by debug information: copies of the stack ---- */
 
 static __always_inline void copy_regs(const struct call *c, struct fsc_rec_stack *rec)
 {
@@ -166,14 +166,14 @@ static __always_inline __u64 sp_of(const struct fsc_rec_stack *rec)
 #endif
 }
 
-/* As much of the stack as there is, page by page. What was read is noted in the record itself: the
- * verifier does not follow numbers there, so that all outcomes of one page are one state to it. */
+/* As much of the stack as there is, page by page. What was read is tracked in the record: the
+ * verifier does not track values there, so that all outcomes of a page are one state. */
 static __always_inline void copy_stack(struct fsc_rec_stack *rec)
 {
 	__u64 sp = sp_of(rec), first = FSC_STACK_PAGE - (sp & (FSC_STACK_PAGE - 1));
 
 	rec->size = rec->pages = rec->pad = 0;
-	asm volatile("" : "+r"(first)); /* or the compiler would drop what the verifier needs */
+	asm volatile("" : "+r"(first)); /* keep the check below for the verifier */
 	if (first > FSC_STACK_PAGE)
 		return;
 	if (!bpf_probe_read_user(rec->stack, first, (void *)sp)) {
@@ -222,7 +222,7 @@ static __always_inline int stack_hit(const struct call *c)
 {
 	struct fsc_stack_key key = {};
 
-	if (!admits(c->row))
+	if (!admits_hit(c->row))
 		return 0;
 	count_seen(c->row);
 	if (cfg.copy_stacks)
@@ -232,19 +232,19 @@ static __always_inline int stack_hit(const struct call *c)
 	return 0;
 }
 
-/* With a weight the stack is taken at the entry, and counts when the time is known. */
+/* With weights the stack is taken at the entry, and counted when the time is known. */
 static __always_inline int stack_entry(const struct call *c)
 {
 	struct fsc_stack_key key = {};
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!admits(c->row))
+	if (!admits_hit(c->row))
 		return 1;
 	count_seen(c->row);
 	if (!fill_stack_key(c, &key))
 		return 1;
-	t = thread(true);
+	t = thread_state(true);
 	if (!t) {
 		lose_hit(c->row, FSC_LOSS_NO_THREAD);
 		return 1;
@@ -254,7 +254,7 @@ static __always_inline int stack_entry(const struct call *c)
 		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
-	count_besides(c->row, FSC_COUNTER_OPENED);
+	count_extra(c->row, FSC_COUNTER_OPENED);
 	f->args[0] = (__u32)key.kernel;
 	f->args[1] = (__u32)key.user;
 	f->args[2] = key.caller;
@@ -269,13 +269,13 @@ static __always_inline int stack_exit(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *me;
 
-	if (!accepts(c->row))
+	if (!accepts_hit(c->row))
 		return 0;
-	me = thread(false);
+	me = thread_state(false);
 	f = me ? call_close(me, c) : NULL;
 	if (!f)
 		return 0;
-	count_besides(c->row, FSC_COUNTER_CLOSED);
+	count_extra(c->row, FSC_COUNTER_CLOSED);
 	key.row = c->row;
 	key.pid = pid_tgid() >> 32;
 	key.kernel = (__s32)f->args[0];
@@ -285,7 +285,7 @@ static __always_inline int stack_exit(const struct call *c)
 		bpf_get_current_comm(key.comm, sizeof(key.comm));
 	if (c->row != cfg.calibrate_row)
 		add_stack(&key, now - f->start);
-	thread_rest(me);
+	thread_release(me);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
-/* Timing. A call's duration is what lies between the two clock readings, less what the probes
- * themselves cost: the part of this call's own probes that lies between the readings, and
- * everything that probes inside cost the thread meanwhile. */
+/* Timing. A call's duration is the time between two clock readings, less the cost of the probes:
+ * the part of this call's own probes between the readings, and all of the probes that the thread
+ * hit inside. */
 #ifndef FSC_BPF_TIME_H
 #define FSC_BPF_TIME_H
 
@@ -8,8 +8,7 @@
 #include "offcpu.bpf.h"
 #include "trace.bpf.h"
 
-/* slots[slot * stripes + cpu % stripes]; the first is for measuring our own cost, the row's own is
- * row + 1. */
+/* slots[slot * stripes + cpu % stripes]; slot 0 is for calibration, that of a row is row + 1. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -18,7 +17,7 @@ struct {
 	__type(value, struct fsc_slot);
 } slots SEC(".maps");
 
-/* Where a key's measurements are: by function alone the slot is the row. */
+/* The slot of a key; without keys it follows from the row. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
@@ -40,12 +39,12 @@ struct {
 	__type(value, struct fsc_cost_row);
 } costs SEC(".maps");
 
-/* What is kept of a thread whose calls have their start in the session cookie. A forked child
- * returns from what its parent entered, cookie and all, but has no call open itself. */
+/* State of a thread whose calls have their start in the session cookie. A forked child returns from
+ * its parent's calls, with their cookies, but has no open call itself. */
 struct overhead {
-	__u64 ns; /* that probes have cost it */
+	__u64 ns; /* cost of probes so far */
 	__u32 open;
-	__u32 by_id; /* bool: kept by thread number, see threads_by_id */
+	__u32 by_id; /* bool: stored by thread ID, see threads_by_id */
 };
 
 struct {
@@ -68,8 +67,8 @@ static __always_inline struct overhead *overhead_storage(bool make)
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
-/* As thread() does. */
-static __always_inline struct overhead *overhead(bool make)
+/* Like thread_state(). */
+static __always_inline struct overhead *thread_overhead(bool make)
 {
 	struct overhead *o = overhead_storage(false), first = {.by_id = 1};
 	__u64 id;
@@ -87,8 +86,8 @@ static __always_inline struct overhead *overhead(bool make)
 	return bpf_map_lookup_elem(&overheads_by_id, &id);
 }
 
-/* A thread that is in no call needs nothing to be kept by its number. */
-static __always_inline void overhead_rest(const struct overhead *o)
+/* Deletes what is stored by thread ID once the thread is in no call. */
+static __always_inline void overhead_release(const struct overhead *o)
 {
 	__u64 id;
 
@@ -98,7 +97,7 @@ static __always_inline void overhead_rest(const struct overhead *o)
 	bpf_map_delete_elem(&overheads_by_id, &id);
 }
 
-/* Slots that no key has, where they are given back. */
+/* Free slots, if slots are reclaimed. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1);
@@ -119,7 +118,7 @@ struct {
 	__type(value, __u64);
 } errors SEC(".maps");
 
-/* A slot for the key, that of its function where there is none left. */
+/* A slot for the key, or that of its function if none is left. */
 static __always_inline __u32 borrow_slot(const struct fsc_count_key *key)
 {
 	__u32 slot, *there;
@@ -140,7 +139,7 @@ static __always_inline __u32 claim_slot(const struct fsc_count_key *key)
 	slot = next ? __sync_fetch_and_add(next, 1) + 1 : cfg.slots;
 	if (slot < cfg.slots)
 		bpf_map_update_elem(&slot_of, key, &slot, BPF_NOEXIST);
-	/* Another CPU may have been quicker: its slot counts then, ours stays empty. */
+	/* Another CPU may have been faster: then its slot is used, and ours stays empty. */
 	there = bpf_map_lookup_elem(&slot_of, key);
 	return there ? *there : cfg.slots;
 }
@@ -163,8 +162,8 @@ static __always_inline struct fsc_slot *find_slot(__u32 row)
 	return bpf_map_lookup_elem(&slots, &at);
 }
 
-/* Several CPUs may share a slot; an eighth failure in a row to put a greatest value would be a
- * ninth change of it in the meantime. */
+/* Several CPUs may share a slot; after eight failed attempts it would have changed nine times in
+ * the meantime. */
 static __always_inline void raise_to(__u64 *at, __u64 v)
 {
 	__u64 was = *(volatile __u64 *)at, now;
@@ -197,12 +196,12 @@ static __always_inline void add_square(struct fsc_slot *s, __u64 v)
 		__sync_fetch_and_add(&s->square_high, high);
 }
 
-/* What a call came to. */
+/* The result of a call. */
 struct timing {
 	__u64 raw;
-	__u64 inside; /* cost of the probes met inside */
+	__u64 inside; /* cost of the probes hit inside */
 	__u64 child_ns, off;
-	__u64 slow_ns; /* a call is slow that takes so long; 0: none */
+	__u64 slow_ns; /* calls that take this long are slow; 0: none */
 	__u64 ns;      /* filled in: corrected */
 };
 
@@ -212,7 +211,7 @@ static __always_inline void keep_time(__u32 row, struct timing *t, const struct 
 	struct fsc_slot *s = find_slot(row);
 	__u32 bucket;
 
-	/* What probes cost is an average: a short call may seem to have taken less than nothing. */
+	/* The cost of probes is an average: a short call may come out negative. */
 	t->ns = left > 0 ? left : 0;
 	if (!s)
 		return;
@@ -236,7 +235,7 @@ static __always_inline void keep_time(__u32 row, struct timing *t, const struct 
 		__sync_fetch_and_add(&s->slow, 1);
 }
 
-/* The row's cost, once it may be counted. */
+/* The row's cost, once it is ready. */
 static __always_inline struct fsc_cost_row *ready_cost(__u32 row)
 {
 	struct fsc_cost_row *cost = bpf_map_lookup_elem(&costs, &row);
@@ -246,9 +245,9 @@ static __always_inline struct fsc_cost_row *ready_cost(__u32 row)
 
 /* ---- with the start in the session cookie ---- */
 
-/* The cookie has 8 bytes. The start is noted less what probes had cost the thread until then; 50
- * bits of that, a week either way. Above it, roughly what they had cost, from which what was taken
- * out of a call is known well enough on average. */
+/* The cookie has 8 bytes. The lower 50 bits, a week either way, are the start less the cost of
+ * probes until then. Above is roughly that cost, from which the correction of a call is known well
+ * enough on average. */
 #define COOKIE_CLOCK 50
 #define COOKIE_UNIT  16 /* 65 us, modulo a second */
 
@@ -262,16 +261,16 @@ static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 {
 	struct overhead *o;
 
-	if (!admits(row) || !ready_cost(row))
-		return 1; /* no return wanted */
+	if (!admits_hit(row) || !ready_cost(row))
+		return 1; /* suppress the return */
 	count_seen(row);
-	o = overhead(true);
+	o = thread_overhead(true);
 	if (!o) {
 		lose_hit(row, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
 	o->open++;
-	count_besides(row, FSC_COUNTER_OPENED);
+	count_extra(row, FSC_COUNTER_OPENED);
 	*cookie = cookie_of(bpf_ktime_get_ns() - o->ns, o->ns);
 	return 0;
 }
@@ -279,7 +278,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct overhead *o = overhead(false);
+	struct overhead *o = thread_overhead(false);
 	struct fsc_cost_row *cost = ready_cost(row);
 	struct timing t = {};
 
@@ -290,7 +289,7 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 		return 0;
 	}
 	o->open--;
-	count_besides(row, FSC_COUNTER_CLOSED);
+	count_extra(row, FSC_COUNTER_CLOSED);
 	/* The cost inside may be overestimated: the difference has a sign. */
 	t.inside =
 	    ((o->ns >> COOKIE_UNIT << COOKIE_CLOCK) - (*cookie >> COOKIE_CLOCK << COOKIE_CLOCK)) >>
@@ -300,13 +299,13 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 		t.inside;
 	keep_time(row, &t, cost);
 	o->ns += cost->outer;
-	overhead_rest(o);
+	overhead_release(o);
 	return 0;
 }
 
-/* ---- what a monitor asks for ---- */
+/* ---- rules of a monitor ---- */
 
-static __always_inline bool failed(__u32 how, __u64 ret)
+static __always_inline bool is_error(__u32 how, __u64 ret)
 {
 	switch (how) {
 	case FSC_FAILED_NONZERO:
@@ -331,7 +330,7 @@ static __always_inline void count_error(__u32 row, __u64 ret)
 	if (!n && bpf_map_update_elem(&errors, &key, &one, BPF_NOEXIST)) {
 		n = bpf_map_lookup_elem(&errors, &key);
 		if (!n)
-			lose(FSC_LOSS_ERRORS_FULL);
+			count_loss(FSC_LOSS_ERRORS_FULL);
 	} else if (!n) {
 		return;
 	}
@@ -351,7 +350,7 @@ static __always_inline __u64 slow_limit(__u32 row)
 	return rule ? rule->slow_ns : cfg.slow_ns;
 }
 
-/* The calls that are taken are taken whole: their entry is sent, and later their return. */
+/* Sampled calls are sent at their entry and at their return. */
 static __always_inline void begin_by_rule(const struct call *c, struct fsc_frame_open *f)
 {
 	const struct fsc_rule *rule = rule_of(c->row);
@@ -373,7 +372,7 @@ static __always_inline void end_by_rule(const struct call *c, struct fsc_frame_o
 
 	if (!rule)
 		return;
-	if (failed(rule->failed, call_ret(c)))
+	if (is_error(rule->failed, call_ret(c)))
 		count_error(c->row, call_ret(c));
 	if (flags || f->sampled)
 		send_return(c, f, t->ns,
@@ -387,10 +386,10 @@ static __always_inline int time_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!admits(c->row) || !ready_cost(c->row))
+	if (!admits_hit(c->row) || !ready_cost(c->row))
 		return 1;
 	count_seen(c->row);
-	t = thread(true);
+	t = thread_state(true);
 	if (!t) {
 		lose_hit(c->row, FSC_LOSS_NO_THREAD);
 		return 1;
@@ -400,7 +399,7 @@ static __always_inline int time_entry(const struct call *c)
 		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
-	count_besides(c->row, FSC_COUNTER_OPENED);
+	count_extra(c->row, FSC_COUNTER_OPENED);
 	f->off = off_so_far();
 	if (cfg.slow_ns || cfg.rules)
 		call_args(c, f->args);
@@ -421,7 +420,7 @@ static __always_inline int time_exit(const struct call *c)
 
 	/* A monitor may have found meanwhile that the process is not meant: what was entered is
 	 * still seen to its end, so that the books close. */
-	if (!accepts(c->row)) {
+	if (!accepts_hit(c->row)) {
 		if (!cfg.rules)
 			return 0;
 		mine.perhaps = true;
@@ -430,13 +429,13 @@ static __always_inline int time_exit(const struct call *c)
 	cost = ready_cost(c->row);
 	if (!cost)
 		return 0;
-	me = thread(false);
+	me = thread_state(false);
 	f = me ? call_close(me, c) : NULL;
 	if (!me)
 		lose_unmatched(c);
 	if (!f)
 		return 0;
-	count_besides(c->row, FSC_COUNTER_CLOSED);
+	count_extra(c->row, FSC_COUNTER_CLOSED);
 	t.raw = now - f->start;
 	t.inside = me->overhead - f->overhead;
 	t.child_ns = f->child_ns;
@@ -453,7 +452,7 @@ static __always_inline int time_exit(const struct call *c)
 		parent->child_ns += t.ns;
 	if (!me->depth)
 		off_forget();
-	thread_rest(me);
+	thread_release(me);
 	return 0;
 }
 

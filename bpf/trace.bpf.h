@@ -1,5 +1,5 @@
-/* Tracing: one record for a call that the predicate lets through, or one at its entry and one at
- * its return. Slow calls of `time` are the same records without values. */
+/* Tracing: one record for a call that passes the predicate, or one at its entry and one at its
+ * return. Slow calls of `time` are the same records without values. */
 #ifndef FSC_BPF_TRACE_H
 #define FSC_BPF_TRACE_H
 
@@ -15,7 +15,7 @@ struct {
 	__type(value, struct fsc_trace_prog);
 } programs SEC(".maps");
 
-/* Hits of a row, to take one in so many. */
+/* Hits of a row, to sample one in N. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -23,7 +23,7 @@ struct {
 	__type(value, __u64);
 } ticks SEC(".maps");
 
-/* Whether this hit of the row is the one in so many. */
+/* Whether this hit of the row is the one in N. */
 static __always_inline bool one_in(__u32 row, __u32 so_many)
 {
 	__u64 *n = bpf_map_lookup_elem(&ticks, &row);
@@ -35,12 +35,12 @@ static __always_inline bool sampled_out(__u32 row)
 {
 	if (cfg.sample < 2 || row == cfg.calibrate_row || one_in(row, cfg.sample))
 		return false;
-	lose(FSC_LOSS_SAMPLED_OUT);
+	count_loss(FSC_LOSS_SAMPLED_OUT);
 	return true;
 }
 
-/* A monitor asks for the stacks of slow calls alone. The return of a call whose entry was sent
- * needs none: the entry has it. */
+/* A monitor needs stacks only of slow calls. If the entry of a call was sent, its record has the
+ * stack. */
 static __always_inline bool wants_stack(const struct fsc_rec_call *rec)
 {
 	if (cfg.rules)
@@ -48,8 +48,8 @@ static __always_inline bool wants_stack(const struct fsc_rec_call *rec)
 	return FSC_MODE != FSC_MODE_TRACE || !cfg.pairs || rec->event != FSC_CALL_RETURN;
 }
 
-/* What every record says. Where the call comes from is told by the row; caller: see caller_of().
- * row_event: the row, above it 16 bits of event, above these the flags. */
+/* Fills the common part of a record. caller: see caller_of(). row_event: the row, above it 16 bits
+ * of event, above these the flags. */
 static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
 					__u64 caller)
 {
@@ -78,9 +78,8 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
 }
 
-/* The two below are functions of their own, so that what they need of the stack is not added to
- * what the evaluator needs; hence few and plain arguments. row_event: the event in the upper half.
- */
+/* The two below are subprograms, so that their stack is not added to the evaluator's; hence the few
+ * scalar arguments. row_event: the event in the upper half. */
 static __attribute__((noinline)) int send_record(void *ctx, const struct fsc_frame_open *f,
 						 __u64 row_event, __u64 duration_ns)
 {
@@ -147,8 +146,8 @@ static __always_inline void send_values(const struct call *c, const struct fsc_e
 		       cfg.stacks & FSC_STACKS_USER ? caller_of(c) : 0);
 }
 
-/* Whether the call is to be shown; a predicate that could not be read is a loss of a hit seen. */
-static __always_inline bool passes(__u32 row, struct fsc_eval *e)
+/* Whether the call passes; a predicate that could not be read is a loss of a seen hit. */
+static __always_inline bool predicate_passes(__u32 row, struct fsc_eval *e)
 {
 	int verdict = fsc_eval_run(e, cfg.most_ops);
 
@@ -163,13 +162,13 @@ static __always_inline bool passes(__u32 row, struct fsc_eval *e)
 	return false;
 }
 
-/* A hit on its own: at entry, or at return where the spec says so. */
+/* An unpaired hit: at entry, or at return if the spec says so. */
 static __always_inline int trace_hit(const struct call *c)
 {
 	struct fsc_eval e = {.ctx = c->ctx};
 	__u32 row = c->row;
 
-	if (!admits(row) || sampled_out(row))
+	if (!admits_hit(row) || sampled_out(row))
 		return 0;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
@@ -179,27 +178,28 @@ static __always_inline int trace_hit(const struct call *c)
 		call_args(c, e.args);
 	else
 		e.retval = call_ret(c);
-	if (passes(row, &e))
+	if (predicate_passes(row, &e))
 		send_values(c, &e, c->before ? FSC_CALL_ENTRY : FSC_CALL_RETURN, 0);
 	return 0;
 }
 
-/* Evaluated at the entry unless what the function returns, or how long it takes, is asked for. */
-static __always_inline bool waits(const struct fsc_trace_prog *prog)
+/* Expressions are evaluated at the entry unless they use the return value or the duration. */
+static __always_inline bool waits_for_return(const struct fsc_trace_prog *prog)
 {
 	return prog->needs & (FSC_NEED_RETVAL | FSC_NEED_DURATION);
 }
 
-/* A call that cannot be kept until its return. Those that wait for it were not counted yet. */
+/* A call that cannot be stored until its return. Those evaluated at the return were not counted
+ * yet. */
 static __always_inline void lose_open(__u32 row, const struct fsc_trace_prog *prog, __u32 why)
 {
-	if (waits(prog))
+	if (waits_for_return(prog))
 		count_seen(row);
 	lose_hit(row, why);
 }
 
-/* A call that is not wanted is remembered, too, where nothing keeps its return away: it would seem
- * to be one without an entry. */
+/* Calls that do not pass are stored, too, unless their return can be suppressed: it would look like
+ * one without an entry. */
 static __always_inline int trace_entry(const struct call *c)
 {
 	struct fsc_eval e = {.ctx = c->ctx};
@@ -208,31 +208,31 @@ static __always_inline int trace_entry(const struct call *c)
 	__u32 row = c->row;
 	bool wanted;
 
-	if (!admits(row))
+	if (!admits_hit(row))
 		return 1;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
 		return 1;
 	e.pid_tgid = pid_tgid();
 	call_args(c, e.args);
-	wanted = !sampled_out(row) && (waits(e.prog) || passes(row, &e));
+	wanted = !sampled_out(row) && (waits_for_return(e.prog) || predicate_passes(row, &e));
 	if (!wanted && c->session)
 		return 1;
-	t = thread(true);
+	t = thread_state(true);
 	if (!t) {
 		if (wanted)
 			lose_open(row, e.prog, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
-	/* By way of memory: to the verifier the two are one state from here on. */
+	/* Through memory, so that the two are one state to the verifier from here on. */
 	t->wanted = wanted;
 	f = call_open(t, c);
 	if (!f) {
-		if (forget(&t->wanted))
+		if (hide_value(&t->wanted))
 			lose_open(row, e.prog, FSC_LOSS_TOO_DEEP);
 		return 1;
 	}
-	f->sampled = forget(&t->wanted);
+	f->sampled = hide_value(&t->wanted);
 	if (!f->sampled)
 		return 1;
 #pragma unroll
@@ -240,7 +240,7 @@ static __always_inline int trace_entry(const struct call *c)
 		f->args[i] = e.args[i];
 	f->start = bpf_ktime_get_ns();
 	e.duration_ns = f->id;
-	if (!waits(e.prog))
+	if (!waits_for_return(e.prog))
 		send_values(c, &e, FSC_CALL_ENTRY, f->start);
 	return 0;
 }
@@ -253,18 +253,18 @@ static __always_inline int trace_exit(const struct call *c)
 	struct fsc_thread *me;
 	__u32 row = c->row;
 
-	if (!accepts(row))
+	if (!accepts_hit(row))
 		return 0;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
-	me = thread(false);
+	me = thread_state(false);
 	f = e.prog && me ? call_close(me, c) : NULL;
 	if (!f)
 		return 0;
 	if (!f->sampled) {
-		thread_rest(me);
+		thread_release(me);
 		return 0;
 	}
-	if (!waits(e.prog)) {
+	if (!waits_for_return(e.prog)) {
 		send_return(c, f, now - f->start, FSC_CALL_RETURN);
 	} else {
 		e.pid_tgid = pid_tgid();
@@ -273,10 +273,10 @@ static __always_inline int trace_exit(const struct call *c)
 #pragma unroll
 		for (int i = 0; i < FSC_TRACE_ARGS; i++)
 			e.args[i] = f->args[i];
-		if (passes(row, &e))
+		if (predicate_passes(row, &e))
 			send_values(c, &e, FSC_CALL_BOTH, f->start);
 	}
-	thread_rest(me);
+	thread_release(me);
 	return 0;
 }
 

@@ -1,4 +1,4 @@
-/* What user space tells the BPF programs before they are loaded, and what they count into. Both
+/* The configuration of the BPF programs, set before they are loaded, and what they count into. Both
  * sides compile this header; the layouts are asserted. */
 #ifndef FSC_WIRE_CONFIG_H
 #define FSC_WIRE_CONFIG_H
@@ -7,7 +7,7 @@
 
 #define FSC_COMM_LEN 16
 
-/* What a count is kept by, besides the function itself. */
+/* Keys of counts, besides the function itself. */
 enum fsc_by {
 	FSC_BY_COMM = 1 << 0,
 	FSC_BY_PID = 1 << 1,
@@ -16,8 +16,8 @@ enum fsc_by {
 	FSC_BY_CGROUP = 1 << 4,
 };
 
-/* Which hits count at all. FSC_ONLY_TGID compares with one process, FSC_ONLY_TGIDS and
- * FSC_ONLY_TIDS look into the map of tasks. */
+/* Filters of hits. FSC_ONLY_TGID compares with one process, FSC_ONLY_TGIDS and FSC_ONLY_TIDS use
+ * the map of tasks. */
 enum fsc_only {
 	FSC_ONLY_TGID = 1 << 0,
 	FSC_ONLY_TGIDS = 1 << 1,
@@ -25,10 +25,10 @@ enum fsc_only {
 	FSC_ONLY_COMM = 1 << 3,
 	FSC_ONLY_CGROUP = 1 << 4,
 	FSC_ONLY_OTHERS = 1 << 5, /* not our own process */
-	FSC_ONLY_WANTED = 1 << 6, /* not those that the map of tasks calls unwanted */
+	FSC_ONLY_WANTED = 1 << 6, /* not those marked unwanted in the map of tasks */
 };
 
-/* In the map of tasks. */
+/* Verdicts in the map of tasks. */
 enum fsc_judged { FSC_WANTED = 1, FSC_UNWANTED = 2 };
 
 /* What is done with a hit. */
@@ -36,69 +36,67 @@ enum fsc_mode { FSC_MODE_COUNT, FSC_MODE_TIME, FSC_MODE_STACK, FSC_MODE_TRACE };
 
 /* Where the start of a call is kept until its return. */
 enum fsc_keep {
-	FSC_KEEP_COOKIE,  /* the session cookie: the kernel keeps 8 bytes per call */
-	FSC_KEEP_STORAGE, /* a stack of calls per thread, in task storage; by thread number while
-			     the kernel has none to give */
-	FSC_KEEP_HASH,	  /* the same in a map by thread number */
+	FSC_KEEP_COOKIE,  /* the session cookie: 8 bytes per call */
+	FSC_KEEP_STORAGE, /* a stack of calls per thread, in task storage; by thread ID while the
+			     kernel cannot allocate any */
+	FSC_KEEP_HASH,	  /* the same in a map by thread ID */
 };
 
-/* How a stack is taken: the kernel walks it into a buffer that each CPU has one of. Until Linux 7.0
- * nothing keeps a program on a uprobe from being preempted while it uses that. */
+/* How a stack is taken: the kernel walks it into a per-CPU buffer. Until Linux 7.0 a program on a
+ * uprobe can be preempted while it uses that. */
 enum fsc_stack_guard {
 	FSC_GUARD_NONE,	   /* kernels that do not preempt kernel code */
 	FSC_GUARD_PREEMPT, /* preemption is off meanwhile (Linux 6.10) */
-	FSC_GUARD_TWICE,   /* taken twice: it is the same both times, or lost */
+	FSC_GUARD_TWICE,   /* taken twice, and lost if they differ */
 };
 
 /* Which stacks are taken. */
 enum fsc_stacks_of { FSC_STACKS_KERNEL = 1 << 0, FSC_STACKS_USER = 1 << 1 };
 
-/* What is counted besides the hits of functions, from calibrate_row on. */
+/* Counters besides the hits of functions, from calibrate_row on. */
 enum fsc_counter {
-	FSC_COUNTER_OWN,	/* our own hits, to know what they cost */
-	FSC_COUNTER_BYSTANDERS, /* hits of processes that are not watched */
-	FSC_COUNTER_OPENED,	/* calls that are remembered until their return */
-	FSC_COUNTER_CLOSED,	/* of these, calls that have returned */
+	FSC_COUNTER_OWN,	/* our own hits, for calibration */
+	FSC_COUNTER_BYSTANDERS, /* hits of processes that are not traced */
+	FSC_COUNTER_OPENED,	/* calls whose entry was stored */
+	FSC_COUNTER_CLOSED,	/* of these, returned ones */
 	FSC_COUNTERS,
 };
 
 struct fsc_config {
-	__u32 keep;   /* enum fsc_keep */
-	__u32 by;     /* enum fsc_by; 0: by function alone */
-	__u32 only;   /* enum fsc_only */
-	__u32 stride; /* counters of one CPU: rows, rounded up to a cache line */
-	__u32
-	    calibrate_row; /* a row for our own hits alone; counters behind it: enum fsc_counter */
+	__u32 keep;	     /* enum fsc_keep */
+	__u32 by;	     /* enum fsc_by; 0: none */
+	__u32 only;	     /* enum fsc_only */
+	__u32 stride;	     /* counters per CPU, rounded up to a cache line */
+	__u32 calibrate_row; /* a row for our own hits; counters after it: enum fsc_counter */
 	__u32 tgid;
 	__u32 cgroup_level;
 	__u32 fork_child_offset; /* of child_pid in sched:sched_process_fork */
 	__u64 cgroup_id;
 	__u64 pidns_dev, pidns_ino; /* our own pid namespace; 0 in the initial one */
-	/* bool: every row has a rule (struct fsc_rule), slots are given back, and a key without one
-	 * is measured with its function. */
+	/* bool: every row has a rule (struct fsc_rule), slots are reclaimed, and a key without one
+	 * is measured in its function's. */
 	__u32 rules;
-	__u32
-	    self_tgid; /* our own process: only its hits of calibrate_row count; 0: not looked at */
+	__u32 self_tgid; /* our own process: only its hits of calibrate_row count; 0: not checked */
 	char comm[FSC_COMM_LEN];
-	__u32 slots;		      /* places for what is measured, of one stripe */
+	__u32 slots;		      /* slots for measurements, per stripe */
 	__u32 stripes;		      /* copies of them: CPU n uses copy n % stripes */
 	__u32 self, off_cpu;	      /* bool */
-	__u64 slow_ns;		      /* 0: not asked for */
+	__u64 slow_ns;		      /* 0: off */
 	__u32 stacks;		      /* enum fsc_stacks_of */
 	__u32 pairs;		      /* entry and return are probed together */
-	__u32 sample;		      /* one call in so many; 0 or 1: all */
+	__u32 sample;		      /* one call in N; 0 or 1: all */
 	__u32 n_strings, string_size; /* of a record */
-	__u32 copy_stacks;	      /* bool: the user stack is sent with each hit */
+	__u32 copy_stacks;	      /* bool: each hit sends a copy of the user stack */
 	__u32 ring_bytes;	      /* of each ring */
-	__u32 most_ops;		      /* of an expression */
-	__u32 never;		      /* 0, which the verifier must know and the compiler not */
+	__u32 most_ops;		      /* of the longest expression */
+	__u32 never;		      /* 0, known to the verifier but not to the compiler */
 	__u32 stack_guard;	      /* enum fsc_stack_guard */
-	__u32 bystanders;	      /* bool: hits of those that are not watched are counted */
+	__u32 bystanders;	      /* bool: count hits of processes that are not traced */
 	__u32 pad;
 };
 _Static_assert(sizeof(struct fsc_config) == 152, "wire layout changed");
 
-/* A key of the map that holds counts by more than the function. Fields nobody asked for are 0. */
+/* Unused fields are 0. */
 struct fsc_count_key {
 	__u32 row, pid, tid, cpu;
 	__u64 cgroup;
@@ -106,16 +104,15 @@ struct fsc_count_key {
 };
 _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 
-/* Where sched:sched_switch has the numbers of the two threads. */
+/* Offsets of the two thread IDs in sched:sched_switch. */
 #define FSC_SWITCH_PREV 24
 #define FSC_SWITCH_NEXT 56
 
-/* System calls by number in the map of rows: entries first, then exits. A row is kept as row + 1.
- */
+/* Rows of system calls by number: entries first, then exits. A row is stored as row + 1. */
 #define FSC_SYSCALLS 512
 
-/* What stands in the prepared instructions for the row; user space puts the row there before
- * loading them for one place. */
+/* Placeholder for the row in the prepared instructions; user space replaces it before loading them
+ * for one place. */
 #define FSC_ROW_MARK 0x5eed5eed0badcafe
 /* Likewise for calls of the kernel's own functions bpf_session_is_return() and
  * bpf_session_cookie(). */
@@ -127,27 +124,26 @@ _Static_assert(sizeof(struct fsc_count_key) == 40, "wire layout changed");
 #define FSC_PREEMPT_OFF_MARK 0x5eed5eed0badca04
 #define FSC_PREEMPT_ON_MARK  0x5eed5eed0badca05
 
-/* Named losses. A hit is counted once per row when seen, and once here if its key could not be
- * kept. */
+/* Named losses. A hit is counted once per row when seen, and once here if it could not be kept. */
 enum fsc_loss {
 	FSC_LOSS_KEYS_FULL,   /* no room for another key: --max-keys */
-	FSC_LOSS_KEYS_BUSY,   /* the key map was locked by the code that was interrupted */
+	FSC_LOSS_KEYS_BUSY,   /* the key map was locked by the interrupted code */
 	FSC_LOSS_UNFOLLOWED,  /* a child that could not be followed: its hits are not among those
 				 seen */
-	FSC_LOSS_TOO_DEEP,    /* more calls inside each other than can be kept */
+	FSC_LOSS_TOO_DEEP,    /* more nested calls than can be stored */
 	FSC_LOSS_NO_THREAD,   /* no memory for the thread's calls */
 	FSC_LOSS_UNMATCHED,   /* a return whose entry was not seen: no hit either */
-	FSC_LOSS_UNWATCHED,   /* a thread whose rests could not be noted: no hit either */
-	FSC_LOSS_RING_FULL,   /* a record that found no room: nobody had read the others in time */
-	FSC_LOSS_RETURN_FULL, /* likewise of a return, or of a slow call that is counted all the
-				 same */
+	FSC_LOSS_UNWATCHED,   /* a thread whose off-CPU time could not be tracked: no hit either */
+	FSC_LOSS_RING_FULL,   /* no room in the ring: it was not read in time */
+	FSC_LOSS_RETURN_FULL, /* likewise for a return, or for a slow call, which is counted anyway
+			       */
 	FSC_LOSS_STACK_FULL,  /* no room for another stack: --max-stacks */
-	FSC_LOSS_STACK_COLLIDED, /* the stack's place is taken by another one */
+	FSC_LOSS_STACK_COLLIDED, /* hash collision with another stack */
 	FSC_LOSS_STACK_BUSY,	 /* the kernel was taking another stack on this CPU */
-	FSC_LOSS_UNREADABLE,	 /* a predicate whose memory could not be read */
-	FSC_LOSS_FILTERED,	 /* not seen: the predicate said no */
-	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in so many */
-	FSC_LOSS_ERRORS_FULL,	 /* an error without room to be counted by its code; no hit */
+	FSC_LOSS_UNREADABLE,	 /* the predicate's memory could not be read */
+	FSC_LOSS_FILTERED,	 /* not seen: the predicate was false */
+	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in N */
+	FSC_LOSS_ERRORS_FULL,	 /* no room to count an error by its code; no hit */
 	FSC_LOSS_MAX,
 };
 

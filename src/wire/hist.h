@@ -1,6 +1,5 @@
-/* The histogram all engines share: log-linear, 32 buckets per power of two, so that a bucket is at
- * most 1/32 of its value wide and its middle is never off by more than 1.6 %. The same arithmetic
- * in BPF and in user space. */
+/* The common histogram, for BPF and user space: log-linear, 32 buckets per power of two, so that a
+ * bucket is at most 1/32 of its value wide and its middle is never off by more than 1.6 %. */
 #ifndef FSC_WIRE_HIST_H
 #define FSC_WIRE_HIST_H
 
@@ -9,12 +8,12 @@
 enum {
 	FSC_HIST_SUB_BITS = 5,
 	FSC_HIST_SUB = 1 << FSC_HIST_SUB_BITS,
-	FSC_HIST_TOP = 38, /* 2^38 ns are 275 s: what lasts longer is counted in the last bucket */
+	FSC_HIST_TOP = 38, /* 2^38 ns are 275 s: longer calls are in the last bucket */
 	FSC_HIST_OVER = (FSC_HIST_TOP - FSC_HIST_SUB_BITS + 1) * FSC_HIST_SUB,
 	FSC_HIST_BUCKETS = FSC_HIST_OVER + 1,
 };
 
-/* Position of the highest bit; v is not 0. Written out: BPF has no instruction for it. */
+/* Position of the highest bit; v is not 0. BPF has no instruction for it. */
 static inline __attribute__((always_inline)) __u32 fsc_hist_log2(__u64 v)
 {
 	__u32 n = 0;
@@ -55,7 +54,7 @@ static inline __attribute__((always_inline)) __u32 fsc_hist_bucket(__u64 v)
 	       ((__u32)(v >> (e - FSC_HIST_SUB_BITS)) & (FSC_HIST_SUB - 1));
 }
 
-/* The least value of a bucket; of the one behind the last, what no bucket holds. */
+/* The lowest value of a bucket; also valid for the one after the last. */
 static inline __attribute__((always_inline)) __u64 fsc_hist_low(__u32 bucket)
 {
 	__u32 octave = bucket / FSC_HIST_SUB, sub = bucket % FSC_HIST_SUB;

@@ -1,30 +1,30 @@
-/* Python stacks: where the walk in the kernel finds the frames of one process, and what it brings
- * back of each. Both sides compile this header; the layouts are asserted. */
+/* Python stacks: offsets to walk the frames of a process, and the resulting frames. Both sides
+ * compile this header; the layouts are asserted. */
 #ifndef FSC_WIRE_PYTHON_H
 #define FSC_WIRE_PYTHON_H
 
 #include <linux/types.h>
 
 #define FSC_PYTHON_FRAMES 32 /* a power of two */
-/* An offset that this version of Python does not have. */
+/* An offset that does not exist in this version of Python. */
 #define FSC_PYTHON_NONE 0xffffffffu
-/* Frames of this owner and above stand for C code that calls the interpreter; they have no
- * function. Versions without such frames use the smaller numbers only. */
+/* Frames of this owner and above are C code that calls the interpreter, without a function.
+ * Versions without such frames use smaller numbers only. */
 #define FSC_PYTHON_SHIM 3
-/* Python 3.14 keeps notes in the low bits of a reference; objects lie at multiples of 8. */
+/* Python 3.14 keeps tags in the low bits of a reference; objects are aligned to 8 bytes. */
 #define FSC_PYTHON_TAGS 7ull
 
-/* One process. Offsets are in bytes, within the structure that the name begins with. */
+/* One process. Offsets are in bytes, within the structure that begins the name. */
 struct fsc_python {
-	__u64 runtime;		    /* address of _PyRuntime */
-	__u64 pidns_dev, pidns_ino; /* the process's own pid namespace: Python knows its threads
-				     * by the numbers they have there */
+	__u64 runtime; /* address of _PyRuntime */
+	__u64 pidns_dev,
+	    pidns_ino; /* the process's own pid namespace, whose thread IDs Python uses */
 	__u32 runtime_interpreters; /* first PyInterpreterState */
 	__u32 interpreter_next;
 	__u32 interpreter_threads; /* first PyThreadState */
 	__u32 thread_next;
-	__u32 thread_id;    /* its number; or its pthread_t, if pthread_tid is given */
-	__u32 pthread_tid;  /* of the number within what pthread_t points to */
+	__u32 thread_id;    /* thread ID; or its pthread_t, if pthread_tid is given */
+	__u32 pthread_tid;  /* of the thread ID in what pthread_t points to */
 	__u32 thread_frame; /* innermost frame; or its _PyCFrame, if cframe_frame is given */
 	__u32 cframe_frame;
 	__u32 frame_previous;
