@@ -1,4 +1,4 @@
-/* Adding blocks up, and what a block says. */
+/* Adds blocks up, and computes their statistics. */
 #include "model/blocks.h"
 
 #include <math.h>
@@ -74,15 +74,15 @@ double fsc_block_mean(const struct fsc_block *b)
 
 /* ---- quantiles ---- */
 
-/* Where in its bin the calls of a bin lie on average, from 0 to 1. A bin is 3 % wide, and a
- * function that always takes the same has most of its calls in one; their place in it is what a
- * change of 1 % is. The exact sum of all calls tells it, as far as the other bins are known: all
- * that lies in them is taken for lying in the middle, which is uncertain by their width. So the
- * answer is weighed against the middle of this bin by how certain it is. Where a bin has but a
- * small share of the calls this is the middle again. Measured with normal distributions of 0.1 to 1
- * bins and tails of 0 to 10 %: a change of the median by 1 % is off by 0.2 % (root mean square),
- * without this by 0.7 %. */
-static double centre(const struct fsc_block *b, const struct fsc_bin *bin, double low, double high)
+/* The average position, from 0 to 1, of a bin's calls within the bin. A bin is 3 % wide, and a
+ * function of constant duration has most of its calls in one, so a change of 1 % only moves them
+ * within it. The exact sum of all calls gives the position, with the calls of other bins assumed in
+ * the middle of theirs, which is uncertain by their width. So the result is weighted against the
+ * middle of this bin by its certainty; for a bin with few of the calls it is the middle. Measured
+ * with normal distributions of 0.1 to 1 bins and tails of 0 to 10 %: a change of the median by 1 %
+ * is off by 0.2 % (root mean square), without this by 0.7 %. */
+static double centre_in_bin(const struct fsc_block *b, const struct fsc_bin *bin, double low,
+			    double high)
 {
 	double rest = 0, spread = 0, n = (double)bin->n, width = high - low, own, at;
 
@@ -120,7 +120,7 @@ double fsc_block_quantile(const struct fsc_block *b, double q)
 	if (!(high > low) || !bin->n)
 		return low;
 	return low + (high - low) * pow(fmax(rank - before, 0) / (double)bin->n,
-					1 / centre(b, bin, low, high) - 1);
+					1 / centre_in_bin(b, bin, low, high) - 1);
 }
 
 /* ---- recordings ---- */
@@ -143,8 +143,8 @@ void fsc_recording_release(struct fsc_recording *r)
 	fsc_map_release(&r->index);
 }
 
-/* The bytes that two builds of one function have in common. */
-static struct fsc_buf key_of(const char *kind, const char *binary, const char *function)
+/* The key under which two builds of a function are the same. */
+static struct fsc_buf function_key(const char *kind, const char *binary, const char *function)
 {
 	const char *slash = strrchr(binary, '/');
 	struct fsc_buf b = {0};
@@ -157,7 +157,7 @@ static struct fsc_buf key_of(const char *kind, const char *binary, const char *f
 	return b;
 }
 
-/* key: three texts, two zero bytes between. */
+/* key: three texts, separated by NUL. */
 static struct fsc_recorded *add_function(struct fsc_recording *r, const char *key)
 {
 	const char *binary = key + strlen(key) + 1, *function = binary + strlen(binary) + 1;
@@ -179,7 +179,7 @@ static struct fsc_recorded *add_function(struct fsc_recording *r, const char *ke
 struct fsc_recorded *fsc_recording_function(struct fsc_recording *r, const char *kind,
 					    const char *binary, const char *function)
 {
-	FSC_AUTO(fsc_buf_release) struct fsc_buf key = key_of(kind, binary, function);
+	FSC_AUTO(fsc_buf_release) struct fsc_buf key = function_key(kind, binary, function);
 	const uint64_t *known;
 	uint64_t *at;
 
@@ -200,7 +200,7 @@ struct fsc_recorded *fsc_recording_function(struct fsc_recording *r, const char 
 int fsc_recording_find(const struct fsc_recording *r, const char *kind, const char *binary,
 		       const char *function, const struct fsc_recorded **ret, struct fsc_err *err)
 {
-	FSC_AUTO(fsc_buf_release) struct fsc_buf key = key_of(kind, binary, function);
+	FSC_AUTO(fsc_buf_release) struct fsc_buf key = function_key(kind, binary, function);
 	const uint64_t *at;
 
 	*ret = NULL;
@@ -218,8 +218,8 @@ int fsc_recorded_append(struct fsc_recorded *f, struct fsc_block *b, struct fsc_
 	struct fsc_block *last = n ? FSC_AT(struct fsc_block, &f->blocks, n - 1) : NULL;
 	int rc;
 
-	/* What has calls but no histogram was read in the middle of a call; it belongs to what
-	 * comes next. */
+	/* A block with calls but no histogram was read in the middle of an update; it belongs to
+	 * the next. */
 	if (last && (last->time_ns == b->time_ns || !last->bins.n)) {
 		rc = fsc_block_add(last, b, err);
 		fsc_block_release(b);
@@ -257,9 +257,7 @@ int fsc_recording_add(struct fsc_recording *r, const struct fsc_latencies *l, st
 	for (size_t i = 0; i < l->rows.n; i++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
 		const struct fsc_func *f = &l->funcs[row->key.func];
-		const char *slash = strrchr(f->binary, '/');
-		struct fsc_recorded *to =
-		    fsc_recording_function(r, f->kind, slash ? slash + 1 : f->binary, f->name);
+		struct fsc_recorded *to = fsc_recording_function(r, f->kind, f->binary, f->name);
 		struct fsc_block b = FSC_BLOCK_INIT;
 		int rc;
 

@@ -1,4 +1,4 @@
-/* From the record of a call to something that can be shown. */
+/* Decodes the record of a call, and formats its message. */
 #include "model/call.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ const char *fsc_call_event_name(enum fsc_call_event event)
 	return names[event <= FSC_CALL_BOTH ? event : FSC_CALL_ENTRY];
 }
 
-/* The text in slot i, checked to lie in the record and to end there. */
+/* The text in slot i, checked to be NUL-terminated within the record. */
 static int take_text(const struct fsc_rec_call *rec, size_t size, unsigned i,
 		     struct fsc_call_value *v, struct fsc_err *err)
 {
@@ -81,9 +81,9 @@ const struct fsc_call_value *fsc_call_value(const struct fsc_call *c, const stru
 	return conv->value >= 0 && conv->value < FSC_TRACE_VALUES ? &c->values[conv->value] : NULL;
 }
 
-/* One character more than is shown was copied; "..." stands for it and what followed. */
-static void put_cut(const struct fsc_conv *conv, const char *text,
-		    void (*put)(struct fsc_buf *b, const char *s), struct fsc_buf *b)
+/* One character more than is shown was copied; "..." replaces it and the rest. */
+static void put_cut_text(const struct fsc_conv *conv, const char *text,
+			 void (*put)(struct fsc_buf *b, const char *s), struct fsc_buf *b)
 {
 	struct fsc_conv shorter = *conv;
 	size_t shown = strlen(text) - 1;
@@ -102,7 +102,7 @@ static void put_text(const struct fsc_conv *conv, const struct fsc_call_value *v
 {
 	fsc_buf_puts(b, conv->quoted ? "\"" : "");
 	if (v->cut)
-		put_cut(conv, v->text, put, b);
+		put_cut_text(conv, v->text, put, b);
 	else
 		fsc_conv_put_text(conv, v->text, put, b);
 	fsc_buf_puts(b, conv->quoted ? "\"" : "");

@@ -1,5 +1,5 @@
-/* From two sides to rows with verdicts: match the functions, test each statistic, correct for their
- * number, decide. */
+/* Compares two sides: matches the functions, tests each statistic, corrects for their number,
+ * decides. */
 #include "model/compare.h"
 
 #include <math.h>
@@ -22,14 +22,14 @@ void fsc_comparison_release(struct fsc_comparison *c)
 
 /* ---- one statistic ---- */
 
-/* A test that waits for the correction. */
+/* A test whose correction is pending. */
 struct test {
 	size_t row;
 	enum fsc_statistic stat;
 	struct fsc_shift shift;
 };
 
-static double percent(double log_ratio)
+static double to_percent(double log_ratio)
 {
 	return expm1(log_ratio) * 100;
 }
@@ -43,8 +43,8 @@ enum fsc_verdict fsc_verdict_of(const struct fsc_diff *d, bool decided, double m
 	return d->low >= -margin && d->high <= margin ? FSC_SAME : FSC_UNDECIDED;
 }
 
-/* How many more units would decide, as intervals shrink with the square root of their number: until
- * this one leaves out 0, or lies within the margin. */
+/* How many more units would decide: intervals shrink with the square root of their number, until
+ * this one excludes 0 or is within the margin. */
 static size_t more_units(const struct fsc_diff *d, const struct fsc_shift *s, double level,
 			 double margin)
 {
@@ -59,7 +59,7 @@ static size_t more_units(const struct fsc_diff *d, const struct fsc_shift *s, do
 	return n >= 1e6 ? 0 : n < 1 ? 1 : (size_t)n;
 }
 
-static double middle(const double *logs, size_t n, struct fsc_err *err, int *rc)
+static double middle_ns(const double *logs, size_t n, struct fsc_err *err, int *rc)
 {
 	FSC_AUTO(fsc_freep) double *v = calloc(n ? n : 1, sizeof(*v));
 
@@ -72,9 +72,9 @@ static double middle(const double *logs, size_t n, struct fsc_err *err, int *rc)
 	return n ? exp(fsc_stats_median(v, n)) : NAN;
 }
 
-static int measure(struct fsc_comparison *c, struct fsc_units_side before,
-		   struct fsc_units_side after, size_t row, enum fsc_statistic stat,
-		   struct fsc_vec *tests, struct fsc_err *err)
+static int measure_statistic(struct fsc_comparison *c, struct fsc_units_side before,
+			     struct fsc_units_side after, size_t row, enum fsc_statistic stat,
+			     struct fsc_vec *tests, struct fsc_err *err)
 {
 	struct fsc_diff *d = &FSC_AT(struct fsc_diff_row, &c->rows, row)->stat[stat];
 	FSC_AUTO(fsc_units_release) struct fsc_units u = {0};
@@ -89,8 +89,8 @@ static int measure(struct fsc_comparison *c, struct fsc_units_side before,
 	d->why = u.why;
 	d->units_before = u.n_before;
 	d->units_after = u.n_after;
-	d->before_ns = middle(u.before, u.n_before, err, &rc);
-	d->after_ns = middle(u.after, u.n_after, err, &rc);
+	d->before_ns = middle_ns(u.before, u.n_before, err, &rc);
+	d->after_ns = middle_ns(u.after, u.n_after, err, &rc);
 	if (rc || u.why)
 		return rc;
 	t = fsc_vec_push(tests);
@@ -106,7 +106,7 @@ static int measure(struct fsc_comparison *c, struct fsc_units_side before,
 
 /* ---- functions on both sides ---- */
 
-/* The one program that all functions of a side are of; NULL: there are several, or none. */
+/* The only binary of a side; NULL: there are several, or none. */
 static const char *only_binary(const struct fsc_vec *runs)
 {
 	const char *only = NULL;
@@ -127,7 +127,7 @@ static const char *only_binary(const struct fsc_vec *runs)
 	return only;
 }
 
-/* Whether a function of the one side is there on the other, under the other's program. */
+/* Whether the sides share a function, if the binary of `after` is renamed. */
 static bool any_common(const struct fsc_vec *before, const struct fsc_vec *after, const char *as)
 {
 	const struct fsc_vec *f = &FSC_AT(struct fsc_recording, after, 0)->functions;
@@ -143,24 +143,24 @@ static bool any_common(const struct fsc_vec *before, const struct fsc_vec *after
 	return false;
 }
 
-/* Two builds of a program may have two names: where each side is one program, they are the same. */
-struct side {
+/* Two builds of a program may have two names: if each side has one binary, they are the same. */
+struct named_side {
 	const struct fsc_vec *runs; /* struct fsc_recording */
-	const char *from, *to;	    /* a binary of this side, and how the other calls it; NULL */
+	const char *from, *to;	    /* this side's binary, and its name on the other side; NULL */
 };
 
-static const char *common_name(const struct side *s, const char *binary)
+static const char *common_name(const struct named_side *s, const char *binary)
 {
 	return s->from && !strcmp(binary, s->from) ? s->to : binary;
 }
 
-static const char *own_name(const struct side *s, const char *binary)
+static const char *own_name(const struct named_side *s, const char *binary)
 {
 	return s->to && !strcmp(binary, s->to) ? s->from : binary;
 }
 
-static int find_in_runs(const struct side *s, const struct fsc_recorded *name, struct fsc_vec *ret,
-			bool *any, bool *floor, struct fsc_err *err)
+static int find_in_runs(const struct named_side *s, const struct fsc_recorded *name,
+			struct fsc_vec *ret, bool *any, bool *floor, struct fsc_err *err)
 {
 	const struct fsc_vec *runs = s->runs;
 
@@ -207,14 +207,14 @@ static int add_row(struct fsc_comparison *c, const struct fsc_recorded *name, bo
 				   .at_floor = floor,
 				   .n_stats = n};
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = measure(c, (struct fsc_units_side){before->data, before->n},
-			     (struct fsc_units_side){after->data, after->n}, c->rows.n - 1,
-			     (enum fsc_statistic)i, tests, err);
+		rc = measure_statistic(c, (struct fsc_units_side){before->data, before->n},
+				       (struct fsc_units_side){after->data, after->n},
+				       c->rows.n - 1, (enum fsc_statistic)i, tests, err);
 	return rc;
 }
 
 static int compare_function(struct fsc_comparison *c, const struct fsc_recorded *name,
-			    const struct side *before, const struct side *after,
+			    const struct named_side *before, const struct named_side *after,
 			    struct fsc_vec *tests, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release)
@@ -235,7 +235,8 @@ static int compare_function(struct fsc_comparison *c, const struct fsc_recorded 
 	return add_row(c, name, floor, &a, &b, tests, err);
 }
 
-static int collect_names(struct fsc_recording *names, const struct side *s, struct fsc_err *err)
+static int collect_names(struct fsc_recording *names, const struct named_side *s,
+			 struct fsc_err *err)
 {
 	const struct fsc_vec *runs = s->runs;
 
@@ -255,14 +256,15 @@ static int collect_names(struct fsc_recording *names, const struct side *s, stru
 
 /* ---- decisions ---- */
 
-static void decide(struct fsc_comparison *c, const struct test *t, double corrected, double level)
+static void decide_test(struct fsc_comparison *c, const struct test *t, double corrected,
+			double level)
 {
 	struct fsc_diff *d = &FSC_AT(struct fsc_diff_row, &c->rows, t->row)->stat[t->stat];
 
 	fsc_shift_interval(&t->shift, level, &d->low, &d->high);
-	d->low = isfinite(d->low) ? percent(d->low) : d->low;
-	d->high = isfinite(d->high) ? percent(d->high) : d->high;
-	d->change = percent(t->shift.estimate);
+	d->low = isfinite(d->low) ? to_percent(d->low) : d->low;
+	d->high = isfinite(d->high) ? to_percent(d->high) : d->high;
+	d->change = to_percent(t->shift.estimate);
 	d->p = t->shift.p;
 	d->p_corrected = corrected;
 	d->verdict = fsc_verdict_of(d, corrected <= 1 - c->confidence / 100, c->margin);
@@ -282,12 +284,12 @@ static int decide_all(struct fsc_comparison *c, const struct fsc_vec *tests, str
 		p[i] = FSC_AT(struct test, tests, i)->shift.p;
 	rc = fsc_stats_holm(p, n, 1 - c->confidence / 100, p + n, p + 2 * n, err);
 	for (size_t i = 0; !rc && i < n; i++)
-		decide(c, FSC_AT(struct test, tests, i), p[n + i], p[2 * n + i]);
+		decide_test(c, FSC_AT(struct test, tests, i), p[n + i], p[2 * n + i]);
 	c->tests = n;
 	return rc;
 }
 
-/* That of the median, unless the tail or the mean are sure of something else. */
+/* That of the median, unless the tail or the mean decide otherwise. */
 static enum fsc_verdict function_verdict(const struct fsc_diff_row *r)
 {
 	bool slower = false, faster = false;
@@ -304,7 +306,7 @@ static enum fsc_verdict function_verdict(const struct fsc_diff_row *r)
 static int compare_all(struct fsc_comparison *c, const struct fsc_vec *before,
 		       const struct fsc_vec *after, struct fsc_vec *tests, struct fsc_err *err)
 {
-	struct side a = {.runs = before}, b = {.runs = after};
+	struct named_side a = {.runs = before}, b = {.runs = after};
 	int rc;
 
 	b.from = only_binary(after);
@@ -358,22 +360,15 @@ int fsc_compare(const struct fsc_vec *before, const struct fsc_vec *after,
 
 /* ---- order ---- */
 
-static double rank(const struct fsc_diff_row *r, enum fsc_compare_sort by)
+static double sort_rank(const struct fsc_diff_row *r, enum fsc_compare_sort by)
 {
-	const struct fsc_diff *d = &r->stat[FSC_STAT_P50];
-
-	switch (by) {
-	case FSC_COMPARE_VERDICT:
+	if (by == FSC_COMPARE_VERDICT)
 		return (double)r->verdict;
-	case FSC_COMPARE_P:
-		return d->p;
-	default:
-		return 0;
-	}
+	return by == FSC_COMPARE_P ? r->stat[FSC_STAT_P50].p : 0;
 }
 
-/* Greatest change first, of the median or of what changed more; unknown ones last. */
-static double change(const struct fsc_diff_row *r)
+/* Of the statistic that changed most; -1: unknown. */
+static double greatest_change(const struct fsc_diff_row *r)
 {
 	double most = -1;
 
@@ -387,11 +382,12 @@ static int compare_rows(const void *pa, const void *pb, void *arg)
 {
 	const struct fsc_diff_row *a = pa, *b = pb;
 	enum fsc_compare_sort by = *(enum fsc_compare_sort *)arg;
-	double x = rank(a, by), y = rank(b, by);
+	double x = sort_rank(a, by), y = sort_rank(b, by);
 	int r = (x > y) - (x < y);
 
 	if (!r && by != FSC_COMPARE_NAME)
-		r = (change(a) < change(b)) - (change(a) > change(b));
+		r = (greatest_change(a) < greatest_change(b)) -
+		    (greatest_change(a) > greatest_change(b));
 	if (!r)
 		r = strcmp(a->function, b->function);
 	return r ? r : strcmp(a->binary, b->binary);

@@ -1,5 +1,5 @@
-/* Two sides of recordings compared: each function's median, tail and mean, with what certainty they
- * changed, and what is to be made of it. Pure data, no I/O. */
+/* Comparison of two sides of recordings: how each function's median, tail and mean changed, how
+ * certain that is, and a verdict. Pure data, no I/O. */
 #ifndef FSC_MODEL_COMPARE_H
 #define FSC_MODEL_COMPARE_H
 
@@ -16,41 +16,42 @@ enum fsc_verdict {
 extern const char *const fsc_verdict_names[];
 extern const char *const fsc_replicate_names[]; /* "block", "run" */
 
-/* One statistic of one function. Changes are in percent; infinite where nothing is known. */
+/* One statistic of one function. Changes are in percent; infinite if unknown. */
 struct fsc_diff {
-	const char *why;	    /* it could not be tested: the reason; NULL: it was */
-	double before_ns, after_ns; /* the middle of the units; NAN: unknown */
-	double change, low, high;   /* the interval is the one that the correction decided by */
+	const char *why;	    /* why it could not be tested; NULL: it was */
+	double before_ns, after_ns; /* median of the units; NAN: unknown */
+	double change, low, high;   /* the interval at the corrected level */
 	double p, p_corrected;
 	size_t units_before, units_after;
-	size_t more; /* units a side that would decide it, about; 0: unknown, or decided */
+	size_t more; /* estimated additional units per side to decide it; 0: unknown, or decided */
 	enum fsc_verdict verdict;
 };
 
 struct fsc_diff_row {
-	const char *kind, *binary, *function; /* the comparison's own */
-	bool at_floor;	/* calls too short to be told from the cost of the probes, on either side */
-	size_t n_stats; /* FSC_STATS, or 1: what has but one value a run */
+	const char *kind, *binary, *function; /* owned by the comparison */
+	bool at_floor; /* calls too short to be distinguished from the cost of the probes, on either
+			  side */
+	size_t n_stats; /* FSC_STATS, or 1: one value per run */
 	struct fsc_diff stat[FSC_STATS];
 	enum fsc_verdict verdict; /* of the function */
 };
 
-/* One side compared with itself: what the machine finds where there is nothing to find. */
+/* One side compared with itself: differences that the machine itself causes. */
 struct fsc_self_check {
 	bool done;
 	bool unfit;		  /* it found a difference */
 	double change, low, high; /* percent */
-	double resolution;	  /* percent: smaller differences cannot be told, about */
+	double resolution;	  /* percent: smaller differences cannot be detected, roughly */
 };
 
 struct fsc_comparison {
 	struct fsc_recording names; /* all functions of both sides, without blocks */
-	struct fsc_vec rows;	    /* struct fsc_diff_row: on both sides */
+	struct fsc_vec rows;	    /* struct fsc_diff_row: functions of both sides */
 	struct fsc_vec only_before; /* const struct fsc_recorded *, of names */
 	struct fsc_vec only_after;
 	enum fsc_replicate unit;
 	size_t runs_before, runs_after, tests;
-	size_t hidden;		   /* rows that top left out */
+	size_t hidden;		   /* rows beyond top */
 	double confidence, margin; /* percent */
 	size_t verdicts[FSC_VERDICTS];
 	struct fsc_self_check check;
@@ -58,23 +59,23 @@ struct fsc_comparison {
 
 struct fsc_compare_opts {
 	double confidence, margin; /* percent */
-	bool paired;		   /* the i-th run of one side belongs to the i-th of the other */
+	bool paired;		   /* run i of one side belongs to run i of the other */
 };
 
 enum fsc_compare_sort { FSC_COMPARE_VERDICT, FSC_COMPARE_CHANGE, FSC_COMPARE_P, FSC_COMPARE_NAME };
 
-/* The kind of what is known of a whole command: one value a run. */
+/* The kind of a whole command: one value per run. */
 #define FSC_KIND_COMMAND "command"
 
-/* Several runs on both sides are the units; otherwise blocks of time are. *ret is the caller's to
- * release, and keeps nothing of the sides. */
+/* The units are runs if both sides have several, else intervals. The caller releases *ret, which
+ * borrows nothing from the sides. */
 int fsc_compare(const struct fsc_vec *before, const struct fsc_vec *after,
 		const struct fsc_compare_opts *o, struct fsc_comparison *ret, struct fsc_err *err);
 void fsc_comparison_release(struct fsc_comparison *c);
-/* Orders the rows and keeps the first top (0: all). The counts stay those of all. */
+/* Sorts the rows and keeps the first top (0: all). The counts include all. */
 void fsc_comparison_sort(struct fsc_comparison *c, enum fsc_compare_sort by, size_t top);
 
-/* What an interval and an estimate come to; decided: the correction says that it is no chance. */
+/* decided: significant after the correction. */
 enum fsc_verdict fsc_verdict_of(const struct fsc_diff *d, bool decided, double margin);
 
 #endif

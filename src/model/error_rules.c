@@ -1,5 +1,5 @@
-/* Which return values are errors, told by a function's name: the libraries that return a status all
- * say so in the prefix of their functions. Those that return something else are listed. */
+/* Which return values are errors, by the function's name: libraries that return a status have a
+ * common prefix. Functions that return something else are listed. */
 #include "model/errors.h"
 
 #include <ctype.h>
@@ -28,8 +28,8 @@ static const struct {
     {"nccl", FSC_ERRORS_NCCL},	 {"pnccl", FSC_ERRORS_NCCL},
 };
 
-/* Functions that have the prefix and return no status: nothing, a text, a version, a struct. */
-static const char *const others[] = {
+/* Functions with the prefix that return no status but nothing, a text, a version or a struct. */
+static const char *const no_status[] = {
     "cudaGetErrorString",
     "cudaGetErrorName",
     "cudaCreateChannelDesc",
@@ -57,9 +57,9 @@ static const char *const others[] = {
     "ncclTeamRankToLsa",
 };
 
-/* The first interface of cuBLAS (cublasSgemm; what programs are compiled to call today is
- * cublasSgemm_v2) returns nothing, or a result: all small letters behind the type's. */
-static bool is_first_cublas(const char *s)
+/* The legacy interface of cuBLAS (cublasSgemm; programs built today call cublasSgemm_v2) returns
+ * nothing, or a result: only lower-case letters follow the type's letter. */
+static bool is_legacy_cublas(const char *s)
 {
 	static const char *const later[] = {"bdmm",  "dgmm",  "geam",  "gemm3m",  "herkx",
 					    "syrkx", "tpttr", "trttp", "hutdown", "nit"};
@@ -81,13 +81,13 @@ enum fsc_error_rule fsc_error_rule_of(const char *group, const char *symbol)
 
 	if (!strcmp(group, "custom"))
 		return FSC_ERRORS_NONE;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strcmp(plain, others[i]))
+	for (size_t i = 0; i < sizeof(no_status) / sizeof(no_status[0]); i++)
+		if (!strcmp(plain, no_status[i]))
 			return FSC_ERRORS_NONE;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		if (strncmp(symbol, prefixes[i].prefix, strlen(prefixes[i].prefix)) != 0)
 			continue;
-		if (prefixes[i].rule == FSC_ERRORS_CUBLAS && is_first_cublas(symbol))
+		if (prefixes[i].rule == FSC_ERRORS_CUBLAS && is_legacy_cublas(symbol))
 			return FSC_ERRORS_NONE;
 		return prefixes[i].rule;
 	}

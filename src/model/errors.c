@@ -1,5 +1,5 @@
-/* The names of error codes as the libraries themselves have them. Rows are sorted by code. The
- * codes of a library never change their meaning; new ones are added as it grows. */
+/* The libraries' own names of error codes, sorted by code. Libraries add codes, but never change
+ * the meaning of one. */
 
 #include "model/errors.h"
 
@@ -260,7 +260,7 @@ static const struct error cublas[] = {
     {15, "CUBLAS_STATUS_NOT_SUPPORTED"},    {16, "CUBLAS_STATUS_LICENSE_ERROR"},
 };
 
-/* cudnnStatus_t: below 1000 those of cuDNN 8, the others those of cuDNN 9. */
+/* cudnnStatus_t: below 1000 cuDNN 8, above cuDNN 9. */
 static const struct error cudnn[] = {
     {0, "CUDNN_STATUS_SUCCESS"},
     {1, "CUDNN_STATUS_NOT_INITIALIZED"},

@@ -1,4 +1,4 @@
-/* Names of what CUDA programs do. */
+/* Names of GPU operations and their properties. */
 #include "model/gpu.h"
 
 const char *const fsc_gpu_mem_names[FSC_GPU_MEM_MAX] = {

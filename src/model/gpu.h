@@ -1,5 +1,5 @@
 /* What CUDA programs did: one event per operation, and the sums. Pure data, no I/O. Strings are
- * borrowed from whoever fills them in. */
+ * borrowed from the producer. */
 #ifndef FSC_MODEL_GPU_H
 #define FSC_MODEL_GPU_H
 
@@ -9,7 +9,7 @@
 
 #include "wire/gpu.h"
 
-/* A stack, innermost first: functions, and where the program is Python, its lines. */
+/* A stack, innermost first: functions, and lines of Python if there are any. */
 struct fsc_gpu_stack {
 	const char *const *frames; /* of n strings */
 	size_t n;
@@ -25,18 +25,18 @@ enum fsc_gpu_type {
 	FSC_GPU_EV_MEMSET,
 	FSC_GPU_EV_SYNC,
 	FSC_GPU_EV_TENSOR,
-	FSC_GPU_EV_OTHER, /* failed calls alone are told */
+	FSC_GPU_EV_OTHER, /* reported only if it failed */
 	FSC_GPU_EV_MAX,
 };
 
-/* What the duration of a copy says. */
+/* What the duration of a copy means. */
 enum fsc_gpu_timing {
-	FSC_GPU_COMPLETE,     /* the call returned when the copy was done */
-	FSC_GPU_ENQUEUE,      /* when it was asked for, and nobody knows when it was done */
-	FSC_GPU_SYNCHRONISED, /* from asking to the end of the wait for it: no less, at most */
+	FSC_GPU_COMPLETE,     /* the call returned once the copy was done */
+	FSC_GPU_ENQUEUE,      /* until it was enqueued; its completion is unknown */
+	FSC_GPU_SYNCHRONISED, /* from enqueueing to the end of the wait for it: an upper bound */
 };
 
-/* Where a copy's memory of the host lies. */
+/* The kind of a copy's host memory. */
 enum fsc_gpu_host {
 	FSC_GPU_HOST_NONE,
 	FSC_GPU_HOST_PINNED,
@@ -49,7 +49,7 @@ struct fsc_gpu_event {
 	uint64_t time_ns, dur_ns; /* CLOCK_MONOTONIC */
 	bool timed;		  /* dur_ns is known */
 	uint32_t pid, tid, ppid;
-	uint32_t inner_pid; /* as the process itself has it; 0: the same */
+	uint32_t inner_pid; /* in the process's own pid namespace; 0: the same */
 	const char *comm;
 	const char *api, *via, *library, *owner; /* NULL: none */
 	int device;				 /* -1: not known */
@@ -71,10 +71,10 @@ struct fsc_gpu_event {
 	uint64_t addr, src, bytes;
 	bool known; /* of a free: the allocation was seen */
 	bool async;
-	bool cut; /* bytes are of a part of a batch */
+	bool cut; /* bytes cover only a part of a batch */
 	enum fsc_gpu_timing timing;
 	enum fsc_gpu_host host;
-	/* tensor: what PyTorch's allocator has given out, and what it holds */
+	/* tensor: what PyTorch's allocator has handed out, and what it has reserved */
 	int64_t delta;
 	uint64_t allocated, reserved;
 	struct fsc_gpu_stack stack;
@@ -87,7 +87,7 @@ struct fsc_gpu_kernel_row {
 	const char *owner, *library;
 	uint32_t launch; /* enum fsc_gpu_launch_kind */
 	uint64_t launches, captured;
-	uint32_t grid[3], block[3], shared; /* of the last one */
+	uint32_t grid[3], block[3], shared; /* of the last launch */
 };
 
 enum { FSC_GPU_SIZES = 5 };   /* classes of copies by size: below 4 KB, 64 KB, 1 MB, 16 MB, above */
@@ -98,8 +98,8 @@ struct fsc_gpu_copy_row {
 	enum fsc_gpu_host host;
 	bool async;
 	uint64_t copies, bytes;
-	uint64_t timed_bytes, timed_ns; /* of those whose time is that of the copy */
-	uint64_t syncs;			/* hidden: the call waited although it was asynchronous */
+	uint64_t timed_bytes, timed_ns; /* of copies whose duration is known */
+	uint64_t syncs;			/* hidden: the asynchronous call waited anyway */
 	uint64_t sized[FSC_GPU_SIZES], speeds[FSC_GPU_SIZES][FSC_GPU_SPEEDS];
 };
 
@@ -107,10 +107,9 @@ struct fsc_gpu_mem_row {
 	uint32_t pid;
 	const char *comm, *owner;
 	uint32_t mem;
-	bool ended; /* the process is gone, and what it held with it */
+	bool ended; /* the process has exited, and its memory was freed */
 	uint64_t allocs, frees, failed;
-	uint64_t bytes, live, live_bytes,
-	    peak_bytes; /* asked for in all; held now; most at a time */
+	uint64_t bytes, live, live_bytes, peak_bytes; /* allocated in total; held now; peak */
 };
 
 struct fsc_gpu_sync_row {
@@ -129,17 +128,17 @@ struct fsc_gpu_error_row {
 struct fsc_gpu_leak_row {
 	uint32_t pid, mem;
 	const char *comm, *owner;
-	bool ended; /* the process is gone */
+	bool ended; /* the process has exited */
 	uint64_t allocs, bytes;
 	double oldest_s, newest_s;
-	double growth; /* bytes a second; 0: not known */
+	double growth; /* bytes per second; 0: unknown */
 	struct fsc_gpu_stack stack;
 };
 
 struct fsc_gpu_process_row {
 	uint32_t pid, inner_pid, ppid;
 	const char *comm;
-	bool ended, python, before; /* before: it ran before we came */
+	bool ended, python, before; /* before: it was running before the trace began */
 	uint64_t launches, allocs, frees, unknown_frees, copies, memsets, syncs, errors;
 	uint64_t sync_ns, live_bytes, peak_bytes;
 	uint64_t first_ns, last_ns; /* of its calls */
@@ -162,7 +161,7 @@ struct fsc_gpu_oom {
 	size_t n_last;
 	uint64_t live_bytes;
 	uint64_t allocated, reserved; /* PyTorch's; 0: it said nothing */
-	bool retried; /* memory was given back afterwards, and the same size was had */
+	bool retried; /* memory was freed afterwards, and the same size was allocated */
 };
 
 struct fsc_gpu_report {
@@ -191,10 +190,9 @@ struct fsc_gpu_report {
 	const char *const *findings; /* in words */
 	size_t n_findings;
 	uint64_t unseen_frees;
-	uint64_t lost;		 /* calls that are in no sum, for lack of room on their way */
-	uint64_t pending_copies; /* asked for, and in no sum until they are waited for */
-	/* What was to be noted of processes and found no room in the kernel's tables: whose calls
-	 * count, and who is an interpreter of Python. */
+	uint64_t lost;		 /* calls that are in no sum: their records were dropped */
+	uint64_t pending_copies; /* enqueued, and in no sum until they are synchronised */
+	/* Processes that did not fit in the kernel's tables: verdicts, and Python interpreters. */
 	uint64_t verdicts_full, python_full;
 	size_t processes_left_out, memory_left_out, syncs_left_out, errors_left_out;
 	bool last; /* the run has ended */
@@ -206,7 +204,6 @@ extern const char *const fsc_gpu_layer_names[3];
 extern const char *const fsc_gpu_launch_names[3];
 extern const char *const fsc_gpu_host_names[4];
 extern const char *const fsc_gpu_timing_names[3];
-/* The class of a copy by its size. */
 unsigned fsc_gpu_size_class(uint64_t bytes);
 extern const char *const fsc_gpu_size_names[FSC_GPU_SIZES];
 

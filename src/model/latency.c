@@ -29,7 +29,7 @@ struct fsc_latency *fsc_latencies_add(struct fsc_latencies *l)
 
 /* ---- difference ---- */
 
-/* The least and greatest value of what lies in the histogram, as far as the buckets tell. */
+/* Minimum and maximum according to the histogram's buckets. */
 static void bound_by_buckets(struct fsc_slot *s, uint64_t min, uint64_t max)
 {
 	uint32_t first = 0, last = FSC_HIST_OVER;
@@ -64,18 +64,7 @@ static void subtract_slot(struct fsc_slot *to, const struct fsc_slot *later,
 		to->min_inverted = later->min_inverted;
 }
 
-static int index_rows(const struct fsc_latencies *l, struct fsc_map *ret, struct fsc_err *err)
-{
-	for (size_t i = 0; i < l->rows.n; i++) {
-		struct fsc_key k = fsc_count_key(&FSC_AT(struct fsc_latency, &l->rows, i)->key);
-		uint64_t *at = fsc_map_put(ret, &k, sizeof(k), NULL);
-
-		if (!at)
-			return fsc_err_nomem(err);
-		*at = i;
-	}
-	return 0;
-}
+_Static_assert(!offsetof(struct fsc_latency, key), "see fsc_count_index()");
 
 static int subtract_rows(const struct fsc_latencies *later, const struct fsc_latencies *earlier,
 			 const struct fsc_map *index, bool zeros, struct fsc_latencies *ret,
@@ -113,7 +102,7 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 
 	*ret = *later;
 	ret->rows = FSC_VEC_INIT(struct fsc_latency);
-	rc = index_rows(earlier, &index, err);
+	rc = fsc_count_index(&earlier->rows, &index, err);
 	if (!rc)
 		rc = subtract_rows(later, earlier, &index, zeros, ret, err);
 	fsc_map_release(&index);
@@ -122,7 +111,7 @@ int fsc_latencies_subtract(const struct fsc_latencies *later, const struct fsc_l
 	return rc;
 }
 
-/* ---- what a slot says ---- */
+/* ---- statistics of a slot ---- */
 
 void fsc_slot_add(struct fsc_slot *to, const struct fsc_slot *from)
 {
@@ -183,8 +172,8 @@ double fsc_slot_quantile(const struct fsc_slot *s, double q)
 			before += n;
 			continue;
 		}
-		/* The middle, not a guess of how values are spread inside: calls of a function
-		 * often take nearly the same, and the middle is never off by more than 1/64. */
+		/* The middle, not a guess at the distribution within: calls of a function often
+		 * take nearly the same time, and the middle is never off by more than 1/64. */
 		return clamp(low + (width - 1) / 2, min, (double)s->max);
 	}
 	return (double)s->max;
@@ -209,8 +198,7 @@ double fsc_latency_average(const struct fsc_latency *l)
 		     fsc_latency_ns(l, (double)l->slot->max));
 }
 
-/* Within a bucket values are taken to be spread evenly, as far as the least and the greatest allow.
- */
+/* Assumes a uniform distribution within a bucket, as far as minimum and maximum allow. */
 static double histogram_stddev(const struct fsc_slot *s)
 {
 	double min = (double)fsc_slot_min(s), max = (double)s->max, n = (double)s->count;
@@ -259,20 +247,20 @@ bool fsc_latency_mostly_probes(const struct fsc_latency *l)
 {
 	const struct fsc_slot *s = l->slot;
 
-	/* Where the cost is not known nothing was taken out; ticks are corrected otherwise. */
+	/* If the cost is unknown nothing was subtracted; ticks are corrected differently. */
 	return l->floor_ns > 0 && !l->ticks.ns && s->raw_total > s->total &&
 	       s->raw_total - s->total > s->total;
 }
 
 /* ---- order ---- */
 
-struct order {
+struct row_order {
 	const struct fsc_latencies *l;
 	enum fsc_latency_sort by;
 	bool reverse;
 };
 
-static double weight(const struct fsc_latency *l, enum fsc_latency_sort by)
+static double row_weight(const struct fsc_latency *l, enum fsc_latency_sort by)
 {
 	const struct fsc_slot *s = l->slot;
 
@@ -292,11 +280,11 @@ static double weight(const struct fsc_latency *l, enum fsc_latency_sort by)
 	}
 }
 
-static int cmp(const void *pa, const void *pb, void *arg)
+static int compare_rows(const void *pa, const void *pb, void *arg)
 {
 	const struct fsc_latency *a = pa, *b = pb;
-	const struct order *o = arg;
-	double x = weight(a, o->by), y = weight(b, o->by);
+	const struct row_order *o = arg;
+	double x = row_weight(a, o->by), y = row_weight(b, o->by);
 	int r = (y > x) - (y < x);
 
 	if (!r)
@@ -304,25 +292,25 @@ static int cmp(const void *pa, const void *pb, void *arg)
 	return o->reverse ? -r : r;
 }
 
-static void sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse)
+static void sort_rows(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse)
 {
-	struct order o = {l, by, reverse};
+	struct row_order o = {l, by, reverse};
 
-	qsort_r(l->rows.data, l->rows.n, sizeof(struct fsc_latency), cmp, &o);
+	qsort_r(l->rows.data, l->rows.n, sizeof(struct fsc_latency), compare_rows, &o);
 }
 
 void fsc_latencies_sort(struct fsc_latencies *l, enum fsc_latency_sort by, bool reverse, size_t top)
 {
 	if (!l->rows.n)
 		return;
-	/* The top rows are those of the greatest weight, in whichever order they are then shown. */
+	/* The top rows are the heaviest, whatever order they are shown in. */
 	if (top && top < l->rows.n) {
-		sort(l, by == FSC_LATENCY_NAME ? FSC_LATENCY_TOTAL : by, false);
+		sort_rows(l, by == FSC_LATENCY_NAME ? FSC_LATENCY_TOTAL : by, false);
 		for (size_t i = top; i < l->rows.n; i++)
 			free(FSC_AT(struct fsc_latency, &l->rows, i)->slot);
 		l->rows.n = top;
 	}
-	sort(l, by, reverse);
+	sort_rows(l, by, reverse);
 }
 
 /* ---- bins ---- */
@@ -357,8 +345,8 @@ bool fsc_latency_bucket(const struct fsc_latency *l, uint32_t *at, struct fsc_bi
 	return ret->n > 0;
 }
 
-/* The middle of a bucket, in ns. */
-static double middle(const struct fsc_latency *l, uint32_t i)
+/* In ns. */
+static double bucket_middle(const struct fsc_latency *l, uint32_t i)
 {
 	return fsc_latency_ns(l, ((double)fsc_hist_low(i) + (double)fsc_hist_low(i + 1) - 1) / 2);
 }
@@ -375,9 +363,9 @@ int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, stru
 		last--;
 	if (first > FSC_HIST_OVER)
 		return 0;
-	next = middle(l, first) < 1 ? 0 : exp2(floor(log2(middle(l, first))));
+	next = bucket_middle(l, first) < 1 ? 0 : exp2(floor(log2(bucket_middle(l, first))));
 	for (uint32_t i = first; i <= last; i++) {
-		while (!ret->n || middle(l, i) >= next) {
+		while (!ret->n || bucket_middle(l, i) >= next) {
 			double low = next;
 
 			next = low < 1 ? 1 : low * 2;
@@ -386,7 +374,7 @@ int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, stru
 		}
 		FSC_AT(struct fsc_bin, ret, ret->n - 1)->n += hist[i];
 	}
-	if (last == FSC_HIST_OVER) /* nobody knows how far that reaches */
+	if (last == FSC_HIST_OVER) /* it has no upper bound */
 		FSC_AT(struct fsc_bin, ret, ret->n - 1)->high = INFINITY;
 	return 0;
 }
@@ -406,7 +394,7 @@ int fsc_latency_bins_linear(const struct fsc_latency *l, double min, double max,
 	if (add_bin(ret, min + step * (double)n, INFINITY, err))
 		return -ENOMEM;
 	for (uint32_t i = 0; i <= FSC_HIST_OVER; i++) {
-		double mid = middle(l, i);
+		double mid = bucket_middle(l, i);
 		size_t at = mid < min ? 0 : first + (size_t)((mid - min) / step);
 
 		if (l->slot->hist[i])

@@ -24,28 +24,29 @@ struct fsc_key fsc_count_key(const struct fsc_count *c)
 	return k;
 }
 
-static int index_counts(const struct fsc_profile *p, struct fsc_map *ret, struct fsc_err *err)
+int fsc_count_index(const struct fsc_vec *rows, struct fsc_map *ret, struct fsc_err *err)
 {
-	for (size_t i = 0; i < p->counts.n; i++) {
-		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
-		struct fsc_key k = fsc_count_key(c);
-		uint64_t *slot = fsc_map_put(ret, &k, sizeof(k), NULL);
+	for (size_t i = 0; i < rows->n; i++) {
+		struct fsc_key k = fsc_count_key((void *)FSC_AT(char, rows, i * rows->size));
+		uint64_t *at = fsc_map_put(ret, &k, sizeof(k), NULL);
 
-		if (!slot)
+		if (!at)
 			return fsc_err_nomem(err);
-		*slot = c->count;
+		*at = i;
 	}
 	return 0;
 }
 
-static int subtract(const struct fsc_profile *later, const struct fsc_map *before, bool zeros,
-		    struct fsc_profile *ret, struct fsc_err *err)
+static int subtract_counts(const struct fsc_profile *later, const struct fsc_profile *earlier,
+			   const struct fsc_map *index, bool zeros, struct fsc_profile *ret,
+			   struct fsc_err *err)
 {
 	for (size_t i = 0; i < later->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &later->counts, i);
 		struct fsc_key k = fsc_count_key(c);
-		uint64_t *was = fsc_map_get(before, &k, sizeof(k));
-		uint64_t n = c->count - (was ? *was : 0);
+		const uint64_t *at = fsc_map_get(index, &k, sizeof(k));
+		uint64_t was = at ? FSC_AT(struct fsc_count, &earlier->counts, *at)->count : 0;
+		uint64_t n = c->count - was;
 		struct fsc_count *out;
 
 		if (!n && !zeros)
@@ -62,30 +63,25 @@ static int subtract(const struct fsc_profile *later, const struct fsc_map *befor
 int fsc_profile_subtract(const struct fsc_profile *later, const struct fsc_profile *earlier,
 			 bool zeros, struct fsc_profile *ret, struct fsc_err *err)
 {
-	struct fsc_map before = {0};
+	struct fsc_map index = {0};
 	int rc;
 
 	*ret = *later;
 	ret->counts = FSC_VEC_INIT(struct fsc_count);
-	rc = index_counts(earlier, &before, err);
+	rc = fsc_count_index(&earlier->counts, &index, err);
 	if (!rc)
-		rc = subtract(later, &before, zeros, ret, err);
-	fsc_map_release(&before);
+		rc = subtract_counts(later, earlier, &index, zeros, ret, err);
+	fsc_map_release(&index);
 	if (rc)
 		fsc_profile_release(ret);
 	return rc;
 }
 
-struct order {
+struct row_order {
 	const struct fsc_profile *p;
 	enum fsc_sort by;
 	bool reverse;
 };
-
-static int cmp_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
 
 int fsc_count_compare(const struct fsc_func *funcs, const struct fsc_count *a,
 		      const struct fsc_count *b)
@@ -99,21 +95,21 @@ int fsc_count_compare(const struct fsc_func *funcs, const struct fsc_count *a,
 	if (!r)
 		r = strcmp(a->comm, b->comm);
 	if (!r)
-		r = cmp_u64(a->pid, b->pid);
+		r = fsc_compare_u64(a->pid, b->pid);
 	if (!r)
-		r = cmp_u64(a->tid, b->tid);
+		r = fsc_compare_u64(a->tid, b->tid);
 	if (!r)
-		r = cmp_u64(a->cpu, b->cpu);
+		r = fsc_compare_u64(a->cpu, b->cpu);
 	if (!r)
-		r = cmp_u64(a->cgroup, b->cgroup);
-	return r ? r : cmp_u64(a->func, b->func);
+		r = fsc_compare_u64(a->cgroup, b->cgroup);
+	return r ? r : fsc_compare_u64(a->func, b->func);
 }
 
-static int cmp(const void *pa, const void *pb, void *arg)
+static int compare_rows(const void *pa, const void *pb, void *arg)
 {
-	const struct order *o = arg;
-	int r = o->by == FSC_SORT_COUNT ? cmp_u64(((const struct fsc_count *)pb)->count,
-						  ((const struct fsc_count *)pa)->count)
+	const struct row_order *o = arg;
+	int r = o->by == FSC_SORT_COUNT ? fsc_compare_u64(((const struct fsc_count *)pb)->count,
+							  ((const struct fsc_count *)pa)->count)
 					: 0;
 
 	if (!r)
@@ -121,23 +117,23 @@ static int cmp(const void *pa, const void *pb, void *arg)
 	return o->reverse ? -r : r;
 }
 
-static void sort(struct fsc_profile *p, enum fsc_sort by, bool reverse)
+static void sort_counts(struct fsc_profile *p, enum fsc_sort by, bool reverse)
 {
-	struct order o = {p, by, reverse};
+	struct row_order o = {p, by, reverse};
 
-	qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), cmp, &o);
+	qsort_r(p->counts.data, p->counts.n, sizeof(struct fsc_count), compare_rows, &o);
 }
 
 void fsc_profile_sort(struct fsc_profile *p, enum fsc_sort by, bool reverse, size_t top)
 {
 	if (!p->counts.n)
 		return;
-	/* The top rows are those with most calls, in whichever order they are then shown. */
+	/* The top rows have the most calls, whatever order they are shown in. */
 	if (top && top < p->counts.n) {
-		sort(p, FSC_SORT_COUNT, false);
+		sort_counts(p, FSC_SORT_COUNT, false);
 		p->counts.n = top;
 	}
-	sort(p, by, reverse);
+	sort_counts(p, by, reverse);
 }
 
 uint64_t fsc_profile_total(const struct fsc_profile *p)
@@ -159,7 +155,7 @@ void fsc_summary_balance(struct fsc_summary *s)
 		sum += s->lost[n].n;
 	if (sum == s->seen || n + 1 >= max)
 		return;
-	/* More was kept than seen: the identity holds modulo 2^64, and nobody overlooks it. */
+	/* If more was kept than seen, the huge number (modulo 2^64) cannot be overlooked. */
 	s->lost[n] = (struct fsc_named){"unexplained", s->seen - sum};
 }
 

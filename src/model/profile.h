@@ -1,5 +1,5 @@
-/* What was measured, free of where it came from and of how it will be written: functions, counts by
- * key, and the books (seen, kept, lost, refused, cost). Pure data, no I/O. */
+/* What was measured, independent of source and output: functions, counts by key, and the books
+ * (seen, kept, lost, refused, cost). Pure data, no I/O. */
 #ifndef FSC_MODEL_PROFILE_H
 #define FSC_MODEL_PROFILE_H
 
@@ -12,27 +12,27 @@
 #include "base/vec.h"
 #include "wire/config.h"
 
-/* A function that was watched in windows only, to keep within a budget. How often it was called in
- * all is scaled from them by the CPU time that the probes left to the target. */
+/* A function that was throttled: probed only in windows, to stay within a budget. The total of
+ * calls is extrapolated from these by the CPU time that the probes left to the target. */
 struct fsc_sampled {
-	unsigned windows;     /* 0: it was watched all the time */
+	unsigned windows;     /* 0: it was not throttled */
 	double armed_percent; /* of the target's CPU time */
 	double calls;
-	bool at_least; /* the probes took so much of the windows that calls is a lower bound */
+	bool at_least; /* the probes used so much of the windows that calls is a lower bound */
 };
 
-/* A function that was asked for. Strings are borrowed from whoever fills the profile. */
+/* A probed function. Strings are borrowed from the source. */
 struct fsc_func {
 	const char *kind;
 	const char *binary; /* file, kernel module or tracepoint category */
 	const char *name;
-	const char *symbol; /* mangled name, NULL where it is the same */
+	const char *symbol; /* mangled name; NULL: the same */
 	const char *group;  /* of a monitor's configuration, "cuda"; NULL: none */
 	struct fsc_sampled sampled;
 	uint64_t records_lost; /* of its calls: its ring was full */
 };
 
-/* One line of a count: a function, the keys asked for, and how often. */
+/* One row of a count: a function, its keys, and the count. */
 struct fsc_count {
 	uint32_t func;
 	uint32_t pid, tid, cpu;
@@ -51,36 +51,36 @@ struct fsc_refusal {
 	const char *function, *why;
 };
 
-/* What there is to say of instrumented processes, besides. */
+/* The part of the books for instrumented processes. */
 struct fsc_scope_books {
 	bool known;
 	size_t processes;
 	uint64_t threads;
 	const char *clock; /* its name */
 	double tick_ns, step_ns;
-	double empty_ns; /* what a checkpoint with nothing inside reads */
-	bool raw;	 /* which was left in */
+	double empty_ns; /* measured duration of an empty checkpoint */
+	bool raw;	 /* empty_ns was not subtracted */
 	char grade;	 /* of the clock, 'A' to 'D' */
-	const char *why; /* not A */
-	bool ordered;	 /* so were the clock reads, all of them */
+	const char *why; /* why not A */
+	bool ordered;	 /* all clock reads were serialised */
 	uint64_t lost_threads, lost_names, backwards;
-	uint64_t left_open; /* checkpoints that were entered and not left when the process ended */
+	uint64_t left_open;    /* checkpoints entered and not left when the process exited */
 	const char *open_name; /* one of them */
-	uint64_t torn;	       /* readings of checkpoints that were written to all the time */
+	uint64_t torn;	       /* readings of checkpoints that kept changing */
 	uint64_t lapped;       /* raw samples that were overwritten while they were read */
-	uint64_t unseen;       /* checkpoints in memory that could not be had any more */
+	uint64_t unseen;       /* checkpoints in memory that could not be read any more */
 };
 
-/* Those who were not watched and hit the probes all the same. */
+/* Processes that are not traced but hit the probes. */
 struct fsc_bystanders {
-	bool known; /* not everybody was watched */
-	bool more;  /* processes than were told apart */
+	bool known; /* not all processes were traced */
+	bool more;  /* more processes than could be distinguished */
 	uint64_t hits;
 	size_t processes;
-	size_t partly; /* and processes of which some threads were watched, and others hit them */
+	size_t partly; /* traced processes with untraced threads that hit the probes */
 };
 
-/* Among the losses: calls that have not returned. While a run goes on they may still. */
+/* The loss of calls that have not returned. During the run they still may. */
 #define FSC_UNRETURNED "unreturned"
 
 /* The books. seen = kept + the sum of lost. */
@@ -92,21 +92,21 @@ struct fsc_summary {
 	bool timed;		   /* seen are entries, kept are calls that returned */
 	uint64_t unmatched;	   /* returns without an entry: calls begun before the probes */
 	size_t functions;	   /* that matched: attached or refused */
-	size_t attached;	   /* functions with at least one probe that took */
-	size_t places;		   /* probes that took */
-	size_t shifted;		   /* of these, moved behind a 5-byte nop */
+	size_t attached;	   /* functions with at least one probe attached */
+	size_t places;		   /* probes attached */
+	size_t shifted;		   /* of these, moved after a 5-byte nop */
 	const struct fsc_refusal *refused;
 	size_t n_refused;  /* functions without a probe; functions = attached + n_refused */
-	size_t n_partly;   /* behind these: attached ones that stand on some of their places only */
+	size_t n_partly;   /* also in refused: functions attached at some places only */
 	bool frames_known; /* stacks were taken: */
-	uint64_t frames, unknown_frames; /* on them, and of these nobody could name */
-	uint64_t truncated;		 /* calls whose stack went on where it could not be had */
-	uint64_t returns_lost;		 /* records of returns, or of slow calls, without room */
-	uint64_t unwatched;		 /* threads whose rests could not be noted: --off-cpu */
-	uint64_t stacks_lost;		 /* of calls that are shown without */
+	uint64_t frames, unknown_frames; /* in stacks; and how many could not be named */
+	uint64_t truncated;		 /* calls with truncated stacks */
+	uint64_t returns_lost;		 /* dropped records of returns or slow calls */
+	uint64_t unwatched;		 /* threads whose off-CPU time could not be tracked */
+	uint64_t stacks_lost;		 /* of calls that are shown without a stack */
 	uint64_t late;			 /* calls shown out of order */
-	uint64_t filtered, sampled_out;	 /* calls that a predicate or --sample left out: not seen */
-	const struct fsc_func *funcs;	 /* all that have a probe; some may be sampled */
+	uint64_t filtered, sampled_out;	 /* left out by a predicate or --sample: not in seen */
+	const struct fsc_func *funcs;	 /* all with a probe; some may be throttled */
 	size_t n_funcs;
 	struct fsc_bystanders bystanders;
 	struct fsc_named via[12]; /* places per rung, ended by a NULL name */
@@ -114,12 +114,12 @@ struct fsc_summary {
 	double duration_s;
 	bool cost_known, share_known;
 	double ns_per_hit;
-	double percent; /* of the target's CPU time, or of the machine's where there is no target */
+	double percent; /* of the target's CPU time, or of the machine's if there is no target */
 	bool share_of_machine;
 };
 
-/* Where seen is not kept and lost together, says so by one more loss, "unexplained": each side is
- * counted by itself, and a difference is a defect of ours. */
+/* If seen is not kept plus lost, adds one more loss, "unexplained": both sides are counted
+ * independently, so a difference is a defect of ours. */
 void fsc_summary_balance(struct fsc_summary *s);
 uint64_t fsc_summary_unreturned(const struct fsc_summary *s);
 
@@ -131,25 +131,30 @@ struct fsc_profile {
 	uint64_t time_ns;      /* wall clock at the snapshot */
 };
 
-/* A line's identity, as bytes to compare. */
+/* A row's identity, as bytes to compare. */
 struct fsc_key {
 	uint32_t func, pid, tid, cpu;
 	uint64_t cgroup;
 	char comm[FSC_COMM_LEN];
 };
 struct fsc_key fsc_count_key(const struct fsc_count *c);
-/* Orders lines by function name, then by keys. */
+/* Maps the key of each row to its index. rows: of elements that begin with a struct fsc_count. */
+int fsc_count_index(const struct fsc_vec *rows, struct fsc_map *ret, struct fsc_err *err);
+static inline int fsc_compare_u64(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+/* Compares rows by function name, then by keys. */
 int fsc_count_compare(const struct fsc_func *funcs, const struct fsc_count *a,
 		      const struct fsc_count *b);
 
 enum fsc_sort { FSC_SORT_COUNT, FSC_SORT_NAME };
 
 void fsc_profile_release(struct fsc_profile *p);
-/* Makes `later - earlier`: what happened in between. Rows that did not change are left out unless
- * zeros. */
+/* Computes `later - earlier`. Rows that did not change are left out unless zeros. */
 int fsc_profile_subtract(const struct fsc_profile *later, const struct fsc_profile *earlier,
 			 bool zeros, struct fsc_profile *ret, struct fsc_err *err);
-/* Orders the counts (most first, or by function name, then by keys) and keeps the first top (0:
+/* Sorts the counts (most first, or by function name, then by keys) and keeps the first top (0:
  * all). */
 void fsc_profile_sort(struct fsc_profile *p, enum fsc_sort by, bool reverse, size_t top);
 uint64_t fsc_profile_total(const struct fsc_profile *p);

@@ -1,5 +1,5 @@
-/* Stacks: finding equals, differences, order. Keys of the maps are bytes: a frame's is its text, a
- * stack's its numbers. */
+/* Stacks: deduplication, differences, order. The key of a frame is its text, that of a stack its
+ * frame numbers. */
 #include "model/stacks.h"
 
 #include <stdlib.h>
@@ -38,7 +38,7 @@ void fsc_stacks_release(struct fsc_stacks *t)
 	fsc_stacks_init(t, NULL, 0);
 }
 
-/* A zero byte ends each text, so that two texts cannot be read as another two. */
+/* With the NUL, so that different texts have different keys. */
 static void add_text(struct fsc_buf *key, const char *s)
 {
 	fsc_buf_add(key, s ? s : "", strlen(s ? s : "") + 1);
@@ -87,7 +87,7 @@ int fsc_stacks_frame(struct fsc_stacks *t, const struct fsc_frame *f, uint32_t *
 	slot = fsc_buf_failed(&key) ? NULL : fsc_map_put(&t->frame_index, key.s, key.n, NULL);
 	if (!slot)
 		return fsc_err_nomem(err);
-	/* Kept as number + 1: a frame whose copy failed leaves 0 behind and is tried again. */
+	/* Stored as number + 1: if copying a frame fails, 0 remains and it is tried again. */
 	if (!*slot) {
 		rc = push_frame(t, &plain, err);
 		if (rc)
@@ -157,7 +157,7 @@ int fsc_stacks_add(struct fsc_stacks *t, const struct fsc_stack *s, const uint32
 	return 0;
 }
 
-/* The frames of s, a stack of `from`, as numbers of t. */
+/* Translates the frames of s, a stack of `from`, to numbers of t. */
 static int carry_ids(const struct fsc_stacks *from, const struct fsc_stack *s, struct fsc_stacks *t,
 		     struct fsc_vec *ret, struct fsc_err *err)
 {
@@ -173,10 +173,9 @@ static int carry_ids(const struct fsc_stacks *from, const struct fsc_stack *s, s
 	return 0;
 }
 
-/* Adds every stack of `from` to t, or takes it away. Unsigned sums wrap, so taking away is adding
- * the negative. */
-static int carry(const struct fsc_stacks *from, bool negative, struct fsc_stacks *t,
-		 struct fsc_err *err)
+/* Adds every stack of `from` to t, or subtracts it: unsigned sums wrap. */
+static int carry_stacks(const struct fsc_stacks *from, bool negative, struct fsc_stacks *t,
+			struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec ids = FSC_VEC_INIT(uint32_t);
 	int rc = 0;
@@ -207,9 +206,9 @@ int fsc_stacks_subtract(const struct fsc_stacks *later, const struct fsc_stacks 
 	ret->by_time = later->by_time;
 	ret->offsets = later->offsets;
 	ret->time_ns = later->time_ns;
-	rc = carry(later, false, ret, err);
+	rc = carry_stacks(later, false, ret, err);
 	if (!rc)
-		rc = carry(earlier, true, ret, err);
+		rc = carry_stacks(earlier, true, ret, err);
 	if (rc) {
 		fsc_stacks_release(ret);
 		return rc;
@@ -219,7 +218,7 @@ int fsc_stacks_subtract(const struct fsc_stacks *later, const struct fsc_stacks 
 		if (s[i].calls || s[i].time_ns)
 			s[kept++] = s[i];
 	ret->stacks.n = kept;
-	fsc_map_release(&ret->stack_index); /* its numbers are those from before */
+	fsc_map_release(&ret->stack_index); /* its indices are out of date */
 	return 0;
 }
 
@@ -229,13 +228,8 @@ const struct fsc_frame *fsc_stacks_at(const struct fsc_stacks *t, const struct f
 	return FSC_AT(struct fsc_frame, &t->frames, *FSC_AT(uint32_t, &t->ids, s->first + i));
 }
 
-static int cmp_u64(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
-static int cmp_frames(const struct fsc_stacks *t, const struct fsc_stack *a,
-		      const struct fsc_stack *b)
+static int compare_frames(const struct fsc_stacks *t, const struct fsc_stack *a,
+			  const struct fsc_stack *b)
 {
 	for (size_t i = 0; i < a->n && i < b->n; i++) {
 		const struct fsc_frame *fa = fsc_stacks_at(t, a, i), *fb = fsc_stacks_at(t, b, i);
@@ -244,34 +238,34 @@ static int cmp_frames(const struct fsc_stacks *t, const struct fsc_stack *a,
 		if (!r)
 			r = strcmp(fa->binary, fb->binary);
 		if (!r)
-			r = cmp_u64(fa->offset, fb->offset);
+			r = fsc_compare_u64(fa->offset, fb->offset);
 		if (r)
 			return r;
 	}
-	return cmp_u64(a->n, b->n);
+	return fsc_compare_u64(a->n, b->n);
 }
 
-static int cmp_stacks(const void *va, const void *vb, void *arg)
+static int compare_stacks(const void *va, const void *vb, void *arg)
 {
 	const struct fsc_stacks *t = arg;
 	const struct fsc_stack *a = va, *b = vb;
-	int r = cmp_u64(fsc_stacks_weight(t, b), fsc_stacks_weight(t, a));
+	int r = fsc_compare_u64(fsc_stacks_weight(t, b), fsc_stacks_weight(t, a));
 
 	if (!r)
-		r = cmp_u64(a->func, b->func);
+		r = fsc_compare_u64(a->func, b->func);
 	if (!r)
 		r = strcmp(a->comm, b->comm);
 	if (!r)
-		r = cmp_u64(a->pid, b->pid);
+		r = fsc_compare_u64(a->pid, b->pid);
 	if (!r)
-		r = cmp_frames(t, a, b);
+		r = compare_frames(t, a, b);
 	return r ? r : a->truncated - b->truncated;
 }
 
 void fsc_stacks_sort(struct fsc_stacks *t, size_t top)
 {
 	if (t->stacks.n)
-		qsort_r(t->stacks.data, t->stacks.n, sizeof(struct fsc_stack), cmp_stacks, t);
+		qsort_r(t->stacks.data, t->stacks.n, sizeof(struct fsc_stack), compare_stacks, t);
 	fsc_map_release(&t->stack_index);
 	if (!top || top >= t->stacks.n)
 		return;

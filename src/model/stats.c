@@ -1,18 +1,18 @@
 /* Ranks, signs and their distributions.
  *
- * Runs and pairs of runs: by ranks and signs, counted out. Run times are skewed and often have two
- * modes (memory layout), and a t-test of five runs that happened to fall into different modes is
- * sure of a difference that is not there. Ranks cannot be.
+ * Runs and pairs of runs: exact tests of ranks and signs. Run times are skewed and often have two
+ * modes (memory layout), and a t-test of five runs that happen to fall into different modes finds a
+ * difference that does not exist. Ranks do not.
  *
- * Blocks of time: neighbours are alike, and merging them until their autocorrelation is no longer
- * significant is not enough, because with few blocks nothing is significant. So the estimate of the
- * ranks gets a standard error (from the ranks' interval) that is widened by the autocorrelation r
- * that is left, as the variance of a mean is, (1+r)/(1-r), and Student's distribution with as many
- * degrees of freedom fewer. Widening the ranks' test itself would be as honest, but could no longer
- * decide anything: ranks do not know how large a difference is. r is that of ranks, since a few
- * wild blocks hide from the usual one that the others drift; freed of its bias; of the side where
- * it is larger. Of 3000 simulated comparisons of the same with itself at 5 % (AR(1) with
- * coefficient c, T intervals a side; in brackets: 8 % of them wild) so many came out as different:
+ * Intervals: neighbours are correlated, and merging them until their autocorrelation is no longer
+ * significant is not enough, because with few blocks nothing is significant. So the estimate from
+ * the ranks gets a standard error (from the ranks' interval), inflated by the remaining
+ * autocorrelation r like the variance of a mean, (1+r)/(1-r), and Student's distribution with
+ * correspondingly fewer degrees of freedom. Widening the ranks' test itself would be as sound, but
+ * could not decide anything: ranks ignore how large a difference is. r is the autocorrelation of
+ * ranks, since outliers hide a drift of the others from the usual one; corrected for bias; of the
+ * side where it is larger. False positives in 3000 simulated comparisons of a program with itself
+ * at 5 % (AR(1) with coefficient c, T intervals per side; in brackets: with 8 % outliers):
  *
  *                       T=20           T=60           T=60           T=200          T=200
  *                       c=0.9          c=0.6          c=0.9          c=0.6          c=0.9
@@ -28,9 +28,11 @@
 
 #include "base/cleanup.h"
 
-enum { EXACT = 40 }; /* units of both sides together up to which the distribution is computed */
+enum {
+	EXACT = 40
+}; /* up to this many units on both sides together the exact distribution is used */
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -40,7 +42,7 @@ static int compare(const void *a, const void *b)
 void fsc_stats_sort(double *v, size_t n)
 {
 	if (n)
-		qsort(v, n, sizeof(*v), compare);
+		qsort(v, n, sizeof(*v), compare_doubles);
 }
 
 double fsc_stats_median(const double *sorted, size_t n)
@@ -50,7 +52,7 @@ double fsc_stats_median(const double *sorted, size_t n)
 	return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
-/* How many values lie below this one, those equal counted half, from the middle rank. */
+/* The number of smaller values, equal ones counting half, relative to the middle rank. */
 static double centred_rank(const double *v, size_t n, size_t at)
 {
 	double rank = 0;
@@ -76,7 +78,7 @@ double fsc_stats_lag1(const double *v, size_t n)
 
 bool fsc_stats_lag1_positive(const double *v, size_t n)
 {
-	/* Of independent values it is -1/n on average, and spread by 1/sqrt(n). */
+	/* For independent values it has mean -1/n and standard deviation 1/sqrt(n). */
 	return n > 2 && fsc_stats_lag1(v, n) > 1.645 / sqrt((double)n) - 1 / (double)n;
 }
 
@@ -135,16 +137,16 @@ static double student_quantile(double alpha, double df)
 	return high;
 }
 
-/* What is left of a test when no difference is assumed: P(statistic <= k). */
-struct null {
+/* The distribution of a test's statistic under the null hypothesis: P(statistic <= k). */
+struct null_dist {
 	const struct fsc_shift *s;
 	bool exact;
-	double up_to[EXACT * EXACT / 4 + 1]; /* Mann and Whitney's U, counted out */
+	double up_to[EXACT * EXACT / 4 + 1]; /* Mann and Whitney's U, exact */
 };
 
-/* How many ways there are to choose the ranks of the smaller sample so that they are u above the
- * lowest possible. */
-static void count_out(struct null *d)
+/* Counts the ways to choose the ranks of the smaller sample such that their sum is u above the
+ * minimum. */
+static void count_ranks(struct null_dist *d)
 {
 	double ways[EXACT / 2 + 1][EXACT * EXACT / 4 + 1] = {{0}}, all = 0;
 	size_t n = d->s->n_before, m = d->s->n_after, small = n < m ? n : m, most = n * m;
@@ -160,16 +162,16 @@ static void count_out(struct null *d)
 		d->up_to[u] /= all;
 }
 
-static void null_init(struct null *d, const struct fsc_shift *s)
+static void null_dist_init(struct null_dist *d, const struct fsc_shift *s)
 {
 	d->s = s;
 	d->exact = !s->paired && s->n_before + s->n_after <= EXACT;
 	if (d->exact)
-		count_out(d);
+		count_ranks(d);
 }
 
 /* Of a fair coin thrown n times. */
-static double below_sign(size_t n, size_t k)
+static double p_sign_up_to(size_t n, size_t k)
 {
 	double sum = 0, all = lgamma((double)n + 1) - (double)n * M_LN2;
 
@@ -178,12 +180,12 @@ static double below_sign(size_t n, size_t k)
 	return fmin(sum, 1);
 }
 
-static double below(const struct null *d, size_t k)
+static double p_up_to(const struct null_dist *d, size_t k)
 {
 	double n = (double)d->s->n_before, m = (double)d->s->n_after, z;
 
 	if (d->s->paired)
-		return below_sign(d->s->n_diffs, k);
+		return p_sign_up_to(d->s->n_diffs, k);
 	if (d->exact)
 		return d->up_to[k];
 	z = ((double)k + 0.5 - n * m / 2) / sqrt(n * m * (n + m + 1) / 12);
@@ -198,18 +200,18 @@ void fsc_shift_release(struct fsc_shift *s)
 	*s = (struct fsc_shift){0};
 }
 
-/* The interval by ranks or signs: as many differences are left out on either side as alpha allows.
- */
-static void by_order(const struct fsc_shift *s, double alpha, double *ret_low, double *ret_high)
+/* The interval by ranks or signs: leaves out as many differences on either side as alpha allows. */
+static void interval_by_order(const struct fsc_shift *s, double alpha, double *ret_low,
+			      double *ret_high)
 {
 	size_t low = 0, high = s->n_diffs / 2;
-	struct null d;
+	struct null_dist d;
 
-	null_init(&d, s);
+	null_dist_init(&d, s);
 	while (low < high) {
 		size_t mid = (low + high + 1) / 2;
 
-		if (2 * below(&d, mid - 1) <= alpha)
+		if (2 * p_up_to(&d, mid - 1) <= alpha)
 			low = mid;
 		else
 			high = mid - 1;
@@ -219,30 +221,30 @@ static void by_order(const struct fsc_shift *s, double alpha, double *ret_low, d
 }
 
 /* Differences of 0 count against both directions: ties never make a difference more certain, and
- * the p-value agrees with the interval to the letter. */
+ * the p-value agrees exactly with the interval. */
 static double p_by_order(const struct fsc_shift *s)
 {
 	size_t down = 0, up = 0;
-	struct null d;
+	struct null_dist d;
 
 	for (size_t i = 0; i < s->n_diffs; i++) {
 		down += s->diffs[i] <= 0;
 		up += s->diffs[i] >= 0;
 	}
-	null_init(&d, s);
-	return s->n_diffs ? fmin(1, 2 * below(&d, down < up ? down : up)) : 1;
+	null_dist_init(&d, s);
+	return s->n_diffs ? fmin(1, 2 * p_up_to(&d, down < up ? down : up)) : 1;
 }
 
-static void finish(struct fsc_shift *s)
+static void finish_shift(struct fsc_shift *s)
 {
 	fsc_stats_sort(s->diffs, s->n_diffs);
 	s->estimate = fsc_stats_median(s->diffs, s->n_diffs);
 	s->p = p_by_order(s);
 }
 
-/* ---- units that are alike ---- */
+/* ---- autocorrelated units ---- */
 
-/* By how much the variance of a mean grows with the autocorrelation that is left. */
+/* The factor by which the remaining autocorrelation increases the variance of a mean. */
 static double inflation(const double *a, size_t n, const double *b, size_t m)
 {
 	double x = fsc_stats_lag1(a, n), y = fsc_stats_lag1(b, m), r;
@@ -253,15 +255,16 @@ static double inflation(const double *a, size_t n, const double *b, size_t m)
 	return (1 + r) / (1 - r);
 }
 
-/* The standard error comes from the ranks' interval, so that a few wild blocks do not widen it. */
-static void make_up_for_likeness(struct fsc_shift *s, double inflate)
+/* The standard error is derived from the ranks' interval, so that a few outliers do not widen it.
+ */
+static void correct_autocorrelation(struct fsc_shift *s, double inflate)
 {
 	const double z = 1.959964; /* of 95 % */
 	double low, high;
 
-	by_order(s, 0.05, &low, &high);
+	interval_by_order(s, 0.05, &low, &high);
 	if (!isfinite(low))
-		return; /* too few to say anything, likeness or not */
+		return; /* too few units, autocorrelated or not */
 	s->alike = true;
 	s->error = (high - low) / (2 * z) * sqrt(inflate);
 	s->freedom = (double)(s->n_before + s->n_after - 2) / inflate;
@@ -280,9 +283,9 @@ int fsc_shift_unpaired(const double *before, size_t n_before, const double *afte
 	for (size_t i = 0; i < n_before; i++)
 		for (size_t k = 0; k < n_after; k++)
 			ret->diffs[i * n_after + k] = after[k] - before[i];
-	finish(ret);
+	finish_shift(ret);
 	if (in_time)
-		make_up_for_likeness(ret, inflation(before, n_before, after, n_after));
+		correct_autocorrelation(ret, inflation(before, n_before, after, n_after));
 	return 0;
 }
 
@@ -295,7 +298,7 @@ int fsc_shift_paired(const double *before, const double *after, size_t n, struct
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < n; i++)
 		ret->diffs[i] = after[i] - before[i];
-	finish(ret);
+	finish_shift(ret);
 	return 0;
 }
 
@@ -304,7 +307,7 @@ void fsc_shift_interval(const struct fsc_shift *s, double alpha, double *ret_low
 	double half;
 
 	if (!s->alike) {
-		by_order(s, alpha, ret_low, ret_high);
+		interval_by_order(s, alpha, ret_low, ret_high);
 		return;
 	}
 	half = s->error > 0 ? s->error * student_quantile(alpha, s->freedom) : 0;
@@ -314,7 +317,7 @@ void fsc_shift_interval(const struct fsc_shift *s, double alpha, double *ret_low
 
 size_t fsc_shift_least(bool paired, double alpha)
 {
-	double p = 1; /* when all differences point the same way */
+	double p = 1; /* if all differences have the same sign */
 	size_t n = 0;
 
 	while (2 * p > alpha && n < 1000) {
@@ -330,7 +333,7 @@ static int compare_p(const void *a, const void *b, void *arg)
 {
 	const double *p = arg;
 
-	return compare(&p[*(const size_t *)a], &p[*(const size_t *)b]);
+	return compare_doubles(&p[*(const size_t *)a], &p[*(const size_t *)b]);
 }
 
 int fsc_stats_holm(const double *p, size_t n, double alpha, double *corrected, double *level,

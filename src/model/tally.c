@@ -1,4 +1,4 @@
-/* Tallies. Rows are never taken out singly: moving makes a new one. */
+/* Rows are never removed singly: moving builds a new tally. */
 #include "model/tally.h"
 
 #include <string.h>
@@ -125,10 +125,17 @@ static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t
 	return 0;
 }
 
-/* Whose a row becomes. */
-typedef uint32_t (*owner_fn)(uint32_t pid, void *arg);
+/* See fsc_tally_move(); NULL: every row keeps its process. */
+typedef bool (*new_owner_fn)(uint32_t pid, uint32_t *to, void *arg);
 
-static int add_all(struct fsc_tally *t, const struct fsc_tally *from, owner_fn owner, void *arg,
+static uint32_t owner_of(uint32_t pid, new_owner_fn which, void *arg)
+{
+	uint32_t to;
+
+	return which && which(pid, &to, arg) ? to : pid;
+}
+
+static int add_all(struct fsc_tally *t, const struct fsc_tally *from, new_owner_fn which, void *arg,
 		   struct fsc_err *err)
 {
 	int rc = 0;
@@ -137,7 +144,7 @@ static int add_all(struct fsc_tally *t, const struct fsc_tally *from, owner_fn o
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
 
 		if (row->slot->count)
-			rc = add_row(t, row, owner(row->key.pid, arg), err);
+			rc = add_row(t, row, owner_of(row->key.pid, which, arg), err);
 	}
 	for (size_t i = 0; !rc && i < from->errors.n; i++) {
 		const struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
@@ -145,52 +152,33 @@ static int add_all(struct fsc_tally *t, const struct fsc_tally *from, owner_fn o
 		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
 
 		if (e->n)
-			rc =
-			    fsc_tally_error(t, key->func, owner(key->pid, arg), e->code, e->n, err);
+			rc = fsc_tally_error(t, key->func, owner_of(key->pid, which, arg), e->code,
+					     e->n, err);
 	}
 	return rc;
 }
 
-static uint32_t same_owner(uint32_t pid, void *arg)
-{
-	(void)arg;
-	return pid;
-}
-
-static uint32_t nobody(uint32_t pid, void *arg)
+static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
 {
 	(void)pid, (void)arg;
-	return FSC_TALLY_NOBODY;
+	*to = FSC_TALLY_NOBODY;
+	return true;
 }
 
 int fsc_tally_merge(struct fsc_tally *t, const struct fsc_tally *from, bool apart,
 		    struct fsc_err *err)
 {
-	return add_all(t, from, apart ? same_owner : nobody, NULL, err);
-}
-
-struct moving {
-	bool (*which)(uint32_t pid, uint32_t *to, void *arg);
-	void *arg;
-};
-
-static uint32_t new_owner(uint32_t pid, void *arg)
-{
-	const struct moving *m = arg;
-	uint32_t to;
-
-	return m->which(pid, &to, m->arg) ? to : pid;
+	return add_all(t, from, apart ? NULL : to_nobody, NULL, err);
 }
 
 int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
 		   void *arg, struct fsc_err *err)
 {
-	struct moving m = {which, arg};
 	struct fsc_tally moved;
 	int rc;
 
 	fsc_tally_init(&moved);
-	rc = add_all(&moved, t, new_owner, &m, err);
+	rc = add_all(&moved, t, which, arg, err);
 	if (rc) {
 		fsc_tally_release(&moved);
 		return rc;

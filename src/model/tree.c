@@ -1,6 +1,6 @@
-/* The tree that stacks make when they are laid over each other, from their outer ends (top-down) or
- * from their leaves (bottom-up). Nodes live in one array and name each other by number; nothing
- * here calls itself, so depth costs no stack. */
+/* Merges stacks into a tree, from their outer ends (top-down) or from their leaves (bottom-up).
+ * Nodes are in one array and refer to each other by index; no recursion, so depth costs no stack.
+ */
 #include "model/stacks.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 struct builder {
 	const struct fsc_stacks *t;
 	struct fsc_tree *tree;
-	struct fsc_map children;  /* struct edge to number of the node + 1 */
-	struct fsc_map processes; /* comm and pid to a stack that has them + 1 */
+	struct fsc_map children;  /* struct edge to index of the node + 1 */
+	struct fsc_map processes; /* comm and pid to index of a stack with them + 1 */
 };
 
 struct edge {
@@ -49,9 +49,9 @@ static int push_node(struct fsc_tree *tree, const struct edge *e, struct fsc_err
 	return 0;
 }
 
-/* Moves *at to its child of that kind and id, and lets the weight pass through. */
-static int step(struct builder *b, uint32_t *at, enum fsc_tree_kind kind, uint32_t id,
-		uint64_t weight, struct fsc_err *err)
+/* Moves *at to its child of that kind and id, and adds the weight to it. */
+static int step_to_child(struct builder *b, uint32_t *at, enum fsc_tree_kind kind, uint32_t id,
+			 uint64_t weight, struct fsc_err *err)
 {
 	struct edge e = {.parent = *at, .kind = kind, .id = id};
 	uint64_t *slot = fsc_map_put(&b->children, &e, sizeof(e), NULL);
@@ -92,7 +92,7 @@ static int process_of(struct builder *b, size_t i, uint32_t *ret, struct fsc_err
 	return 0;
 }
 
-/* What stands at the outer end of a stack: its process, and that callers are missing. */
+/* The outer end of a stack: its process, and a node for missing callers. */
 static int step_outer(struct builder *b, size_t i, bool bottom_up, uint32_t *at,
 		      struct fsc_err *err)
 {
@@ -102,17 +102,17 @@ static int step_outer(struct builder *b, size_t i, bool bottom_up, uint32_t *at,
 	int rc = 0;
 
 	if (s->truncated && bottom_up)
-		rc = step(b, at, FSC_NODE_TRUNCATED, 0, weight, err);
+		rc = step_to_child(b, at, FSC_NODE_TRUNCATED, 0, weight, err);
 	if (!rc && s->comm[0])
 		rc = process_of(b, i, &process, err);
 	if (!rc && s->comm[0])
-		rc = step(b, at, FSC_NODE_PROCESS, process, weight, err);
+		rc = step_to_child(b, at, FSC_NODE_PROCESS, process, weight, err);
 	if (!rc && s->truncated && !bottom_up)
-		rc = step(b, at, FSC_NODE_TRUNCATED, 0, weight, err);
+		rc = step_to_child(b, at, FSC_NODE_TRUNCATED, 0, weight, err);
 	return rc;
 }
 
-static int lay(struct builder *b, size_t i, bool bottom_up, struct fsc_err *err)
+static int lay_stack(struct builder *b, size_t i, bool bottom_up, struct fsc_err *err)
 {
 	const struct fsc_stack *s = FSC_AT(struct fsc_stack, &b->t->stacks, i);
 	uint64_t weight = fsc_stacks_weight(b->t, s);
@@ -123,9 +123,9 @@ static int lay(struct builder *b, size_t i, bool bottom_up, struct fsc_err *err)
 	for (uint32_t k = 0; !rc && k < s->n; k++) {
 		uint32_t place = s->first + (bottom_up ? k : s->n - 1 - k);
 
-		rc =
-		    step(b, &at, FSC_NODE_FRAME, *FSC_AT(uint32_t, &b->t->ids, place), weight, err);
-		/* Bottom-up, what a function spends itself is known at its leaf. */
+		rc = step_to_child(b, &at, FSC_NODE_FRAME, *FSC_AT(uint32_t, &b->t->ids, place),
+				   weight, err);
+		/* Bottom-up, a function's own weight belongs to its leaf. */
 		if (!rc && bottom_up && !k)
 			node_at(b->tree, at)->self += weight;
 	}
@@ -143,7 +143,7 @@ static const char *node_name(const struct fsc_stacks *t, const struct fsc_tree_n
 	return n->kind == FSC_NODE_PROCESS ? FSC_AT(struct fsc_stack, &t->stacks, n->id)->comm : "";
 }
 
-static int by_parent(const void *va, const void *vb, void *arg)
+static int compare_nodes(const void *va, const void *vb, void *arg)
 {
 	const struct builder *b = arg;
 	uint32_t ia = *(const uint32_t *)va, ib = *(const uint32_t *)vb;
@@ -168,7 +168,7 @@ static int link_children(struct builder *b, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < n; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, n, sizeof(*order), by_parent, b);
+	qsort_r(order, n, sizeof(*order), compare_nodes, b);
 	for (size_t i = n; i-- > 0;) {
 		struct fsc_tree_node *node = node_at(b->tree, order[i]), *parent;
 
@@ -191,7 +191,7 @@ int fsc_tree_make(const struct fsc_stacks *t, bool bottom_up, struct fsc_tree *r
 	*ret = (struct fsc_tree){.nodes = FSC_VEC_INIT(struct fsc_tree_node)};
 	rc = push_node(ret, &root, err);
 	for (size_t i = 0; !rc && i < t->stacks.n; i++)
-		rc = lay(&b, i, bottom_up, err);
+		rc = lay_stack(&b, i, bottom_up, err);
 	if (!rc)
 		rc = link_children(&b, err);
 	if (rc)

@@ -1,4 +1,4 @@
-/* From blocks to one number per unit. */
+/* Reduces blocks to one number per unit. */
 #include "model/units.h"
 
 #include <math.h>
@@ -9,11 +9,12 @@
 
 const char *const fsc_stat_names[] = {"p50", "p99", "mean"};
 
-/* Below a nanosecond there is nothing but rounding and the correction for the probes' cost. */
+/* Below a nanosecond there are only rounding errors and the correction for the cost of the probes.
+ */
 #define SHORTEST 1.0
 
-/* NAN where there are no calls, -INFINITY where they are too short to be compared. */
-static double value(const struct fsc_block *b, enum fsc_statistic stat)
+/* NAN: no calls; -INFINITY: too short to be compared. */
+static double log_value(const struct fsc_block *b, enum fsc_statistic stat)
 {
 	double ns = stat == FSC_STAT_MEAN
 			? fsc_block_mean(b)
@@ -47,13 +48,13 @@ static struct fsc_block *new_block(struct fsc_vec *v)
 	return b;
 }
 
-struct total {
+struct side_total {
 	double calls, blocks;
 };
 
-static struct total total_of(struct fsc_units_side s)
+static struct side_total total_of(struct fsc_units_side s)
 {
-	struct total t = {0};
+	struct side_total t = {0};
 
 	for (size_t r = 0; r < s.n; r++)
 		for (size_t i = 0; s.runs[r] && i < s.runs[r]->blocks.n; i++) {
@@ -63,8 +64,9 @@ static struct total total_of(struct fsc_units_side s)
 	return t;
 }
 
-/* Adds up neighbours until each has so many calls; what is left over goes to the last. */
-static int coalesce(struct fsc_units_side s, double calls, struct fsc_vec *ret, struct fsc_err *err)
+/* Merges neighbours until each has that many calls; the remainder goes to the last. */
+static int coalesce_blocks(struct fsc_units_side s, double calls, struct fsc_vec *ret,
+			   struct fsc_err *err)
 {
 	struct fsc_block open = FSC_BLOCK_INIT, *b;
 	int rc = 0;
@@ -89,8 +91,8 @@ static int coalesce(struct fsc_units_side s, double calls, struct fsc_vec *ret, 
 	return rc;
 }
 
-/* Adds up every two neighbours; an odd one at the end goes to the last two. */
-static int halve(struct fsc_vec *v, struct fsc_err *err)
+/* Merges pairs of neighbours; an odd one at the end joins the last pair. */
+static int halve_blocks(struct fsc_vec *v, struct fsc_err *err)
 {
 	struct fsc_vec out = FSC_VEC_INIT(struct fsc_block);
 	size_t n = v->n / 2;
@@ -110,8 +112,8 @@ static int halve(struct fsc_vec *v, struct fsc_err *err)
 	return rc;
 }
 
-static int take_values(const struct fsc_vec *blocks, enum fsc_statistic stat, double **ret,
-		       struct fsc_err *err)
+static int block_values(const struct fsc_vec *blocks, enum fsc_statistic stat, double **ret,
+			struct fsc_err *err)
 {
 	double *v = calloc(blocks->n ? blocks->n : 1, sizeof(*v));
 
@@ -120,14 +122,13 @@ static int take_values(const struct fsc_vec *blocks, enum fsc_statistic stat, do
 	if (!v)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < blocks->n; i++)
-		v[i] = value(FSC_AT(struct fsc_block, blocks, i), stat);
+		v[i] = log_value(FSC_AT(struct fsc_block, blocks, i), stat);
 	return 0;
 }
 
-/* How many calls a block is to have, at least. Blocks of one side must not be much smaller than
- * those of the other: what few calls say of a tail or a mean is lower, as a rule, than what many
- * say. */
-static double calls_a_block(double least, struct total a, struct total b)
+/* The minimum number of calls of a block. Blocks of one side must not be much smaller than those of
+ * the other: tails and means of few calls tend to be lower than those of many. */
+static double calls_a_block(double least, struct side_total a, struct side_total b)
 {
 	double average = fmax(a.calls / fmax(a.blocks, 1), b.calls / fmax(b.blocks, 1));
 	double most = fmin(a.calls, b.calls) / FSC_UNITS_KEPT_BLOCKS;
@@ -135,7 +136,7 @@ static double calls_a_block(double least, struct total a, struct total b)
 	return fmax(least, fmin(average / 2, most));
 }
 
-static bool merge_more(const struct fsc_units *u, size_t n, size_t m)
+static bool needs_merging(const struct fsc_units *u, size_t n, size_t m)
 {
 	if (n / 2 < FSC_UNITS_KEPT_BLOCKS || m / 2 < FSC_UNITS_KEPT_BLOCKS)
 		return false;
@@ -143,39 +144,39 @@ static bool merge_more(const struct fsc_units *u, size_t n, size_t m)
 	       fsc_stats_lag1_positive(u->before, n) || fsc_stats_lag1_positive(u->after, m);
 }
 
-static int merge(struct fsc_vec *a, struct fsc_vec *b, enum fsc_statistic stat,
-		 struct fsc_units *ret, struct fsc_err *err)
+static int merge_blocks(struct fsc_vec *a, struct fsc_vec *b, enum fsc_statistic stat,
+			struct fsc_units *ret, struct fsc_err *err)
 {
 	for (;;) {
-		int rc = take_values(a, stat, &ret->before, err);
+		int rc = block_values(a, stat, &ret->before, err);
 
 		if (!rc)
-			rc = take_values(b, stat, &ret->after, err);
+			rc = block_values(b, stat, &ret->after, err);
 		ret->n_before = a->n;
 		ret->n_after = b->n;
-		if (rc || !merge_more(ret, a->n, b->n))
+		if (rc || !needs_merging(ret, a->n, b->n))
 			return rc;
-		rc = halve(a, err);
+		rc = halve_blocks(a, err);
 		if (!rc)
-			rc = halve(b, err);
+			rc = halve_blocks(b, err);
 		if (rc)
 			return rc;
 	}
 }
 
-static int by_block(enum fsc_statistic stat, struct fsc_units_side before,
-		    struct fsc_units_side after, struct fsc_units *ret, struct fsc_err *err)
+static int units_by_block(enum fsc_statistic stat, struct fsc_units_side before,
+			  struct fsc_units_side after, struct fsc_units *ret, struct fsc_err *err)
 {
 	double least = stat == FSC_STAT_P99 ? FSC_UNITS_P99_CALLS : 10;
-	struct total x = total_of(before), y = total_of(after);
+	struct side_total x = total_of(before), y = total_of(after);
 	double calls = calls_a_block(least, x, y);
 	struct fsc_vec a = FSC_VEC_INIT(struct fsc_block), b = FSC_VEC_INIT(struct fsc_block);
-	int rc = coalesce(before, calls, &a, err);
+	int rc = coalesce_blocks(before, calls, &a, err);
 
 	if (!rc)
-		rc = coalesce(after, calls, &b, err);
+		rc = coalesce_blocks(after, calls, &b, err);
 	if (!rc)
-		rc = merge(&a, &b, stat, ret, err);
+		rc = merge_blocks(&a, &b, stat, ret, err);
 	if (fmin(x.calls, y.calls) < least * FSC_UNITS_LEAST_BLOCKS)
 		ret->why = "too few calls";
 	else if (a.n < FSC_UNITS_LEAST_BLOCKS || b.n < FSC_UNITS_LEAST_BLOCKS)
@@ -187,7 +188,7 @@ static int by_block(enum fsc_statistic stat, struct fsc_units_side before,
 
 /* ---- runs ---- */
 
-/* What a whole run says; NAN where it has too few calls to say anything. */
+/* The value of a whole run; NAN: too few calls. */
 static int run_value(const struct fsc_recorded *f, enum fsc_statistic stat, double *ret,
 		     struct fsc_err *err)
 {
@@ -198,7 +199,7 @@ static int run_value(const struct fsc_recorded *f, enum fsc_statistic stat, doub
 	for (size_t i = 0; f && !rc && i < f->blocks.n; i++)
 		rc = fsc_block_add(&sum, FSC_AT(struct fsc_block, &f->blocks, i), err);
 	if (!rc && sum.count > 0 && (stat != FSC_STAT_P99 || sum.count >= FSC_UNITS_P99_CALLS))
-		*ret = value(&sum, stat);
+		*ret = log_value(&sum, stat);
 	fsc_block_release(&sum);
 	return rc;
 }
@@ -226,8 +227,8 @@ static size_t drop_missing(double *v, size_t n)
 	return kept;
 }
 
-static int by_run(bool paired, enum fsc_statistic stat, struct fsc_units_side before,
-		  struct fsc_units_side after, struct fsc_units *ret, struct fsc_err *err)
+static int units_by_run(bool paired, enum fsc_statistic stat, struct fsc_units_side before,
+			struct fsc_units_side after, struct fsc_units *ret, struct fsc_err *err)
 {
 	size_t n = before.n < after.n ? before.n : after.n;
 	int rc = run_values(before, stat, &ret->before, err);
@@ -261,8 +262,8 @@ int fsc_units_make(enum fsc_replicate unit, enum fsc_statistic stat, struct fsc_
 
 	*ret = (struct fsc_units){0};
 	rc = unit == FSC_REPLICATE_BLOCK
-		 ? by_block(stat, before, after, ret, err)
-		 : by_run(unit == FSC_REPLICATE_PAIR, stat, before, after, ret, err);
+		 ? units_by_block(stat, before, after, ret, err)
+		 : units_by_run(unit == FSC_REPLICATE_PAIR, stat, before, after, ret, err);
 	if (rc)
 		fsc_units_release(ret);
 	else if (!ret->why && (any_infinite(ret->before, ret->n_before) ||
