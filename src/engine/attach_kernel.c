@@ -1,4 +1,4 @@
-/* Kernel functions: kprobe.multi, then for what it refuses fentry, then a kprobe each. */
+/* Kernel functions: kprobe.multi; for those that it refuses fentry, then one kprobe each. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,7 +31,7 @@ static int link_kprobes(const struct fsc_batch *b, size_t first, size_t n)
 	    .n = (uint32_t)n,
 	};
 
-	return fsc_session_linked(b, fsc_attach_kernel_end(e->s, e->end, &k), n);
+	return fsc_session_note_link(b, fsc_attach_kernel_end(e->s, e->end, &k), n);
 }
 
 static int link_kprobe(struct fsc_session *s, const struct fsc_target *t, bool ret)
@@ -59,31 +59,30 @@ int fsc_attach_fentry(struct fsc_session *s, const struct fsc_btf_func *f, uint3
 	return prog < 0 ? prog : fsc_sys_link_tracing(prog);
 }
 
-/* One end of a function on its own, by fentry or by a kprobe. */
-static int link_one(struct fsc_session *s, const struct fsc_target *t, const struct fsc_btf_func *f,
-		    bool ret)
+static int link_kernel_end(struct fsc_session *s, const struct fsc_target *t,
+			   const struct fsc_btf_func *f, bool ret)
 {
 	return f ? fsc_attach_fentry(s, f, t->row, ret) : link_kprobe(s, t, ret);
 }
 
-/* Both ends of a function where calls are paired, return first; the links are the session's. A
- * descriptor is never left behind where the second fails. */
+/* Both ends of a function where calls are paired, return first. No descriptor leaks if the second
+ * link fails. */
 static int link_ends(struct fsc_session *s, size_t i, const struct fsc_btf_func *f)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
-	FSC_AUTO(fsc_closep) int leave = s->pairs ? link_one(s, t, f, true) : -1;
+	FSC_AUTO(fsc_closep) int leave = s->pairs ? link_kernel_end(s, t, f, true) : -1;
 	FSC_AUTO(fsc_closep) int fd = -1;
 
 	if (s->pairs && leave < 0)
 		return leave;
-	fd = link_one(s, t, f, !s->pairs && t->ret);
+	fd = link_kernel_end(s, t, f, !s->pairs && t->ret);
 	if (fd >= 0 && s->pairs && fsc_session_keep_link(s, fsc_take_fd(&leave), i, NULL))
 		return -ENOMEM;
 	return fsc_take_fd(&fd);
 }
 
-/* One function on its own: fentry where it can, else a kprobe. A name that stands for several
- * addresses is ambiguous to BTF, so those go by address. */
+/* A name that has several addresses is ambiguous in BTF, so those functions are attached by
+ * address. */
 static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_names *names,
 			     const uint32_t *per_row, struct fsc_err *err)
 {
@@ -96,18 +95,18 @@ static int attach_kernel_one(struct fsc_session *s, size_t i, struct fsc_btf_nam
 		f.id = fsc_btf_names_find(names, fsc_targets_row(s->targets, t->row)->name, t->addr,
 					  &f.n_args);
 		fd = f.id > 0 ? link_ends(s, i, &f) : -ENOENT;
-		fsc_session_stand(s, FSC_RUNG_FENTRY, fd >= 0);
+		fsc_session_count_rung(s, FSC_RUNG_FENTRY, fd >= 0);
 	}
 	if (fd < 0 && (via == FSC_VIA_BEST || via == FSC_VIA_SINGLE)) {
 		fd = link_ends(s, i, NULL);
-		fsc_session_stand(s, FSC_RUNG_KPROBE, fd >= 0);
+		fsc_session_count_rung(s, FSC_RUNG_KPROBE, fd >= 0);
 	}
 	if (fd >= 0)
 		return fsc_session_keep_link(s, fd, i, err);
 	return fsc_session_refuse(s, i, fd, err);
 }
 
-static int attach_kernel_each(struct fsc_session *s, const bool *left, struct fsc_err *err)
+static int attach_kernel_singly(struct fsc_session *s, const bool *left, struct fsc_err *err)
 {
 	size_t n = fsc_targets_count(s->targets);
 	FSC_AUTO(fsc_freep) uint32_t *per_row = calloc(s->targets->rows.n, sizeof(*per_row));
@@ -126,7 +125,7 @@ static int attach_kernel_each(struct fsc_session *s, const bool *left, struct fs
 	return rc;
 }
 
-/* One end of every function; what the link does not take is left to the lower rungs. */
+/* Functions that kprobe.multi refuses are left to the lower rungs. */
 static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *left,
 			       struct fsc_err *err)
 {
@@ -149,21 +148,21 @@ static int attach_kernel_multi(struct fsc_session *s, enum fsc_end end, bool *le
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
 		if (t->site == FSC_SITE_KERNEL && !left[i] && fsc_session_attaches(s, i) &&
-		    fsc_attach_takes(s, t, end))
-			fsc_session_add(&b, i, t->addr, 0);
+		    fsc_attach_needs_end(s, t, end))
+			fsc_session_add_place(&b, i, t->addr, 0);
 	}
 	rc = fsc_attacher_link(&s->attacher, &b, err);
 	fsc_batch_release(&b);
 	return rc;
 }
 
-/* Where no function at all could be attached, the question is whether any ever can. */
-static int check_any(const struct fsc_session *s, struct fsc_err *err)
+/* If no function could be attached, find out whether any can on this kernel. */
+static int check_any_attached(const struct fsc_session *s, struct fsc_err *err)
 {
 	if (s->on_rung[FSC_RUNG_KPROBE_SESSION] || s->on_rung[FSC_RUNG_KPROBE_MULTI] ||
 	    s->on_rung[FSC_RUNG_FENTRY] || s->on_rung[FSC_RUNG_KPROBE])
 		return 0;
-	/* That says nothing about the kernel; the caller says what is missing. */
+	/* Not the kernel's fault; the caller reports it. */
 	if (s->refused.n && FSC_AT(struct fsc_refused, &s->refused, 0)->code == EMFILE)
 		return 0;
 	if (s->opts.via != FSC_VIA_BEST)
@@ -195,6 +194,6 @@ int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err)
 	for (int end = 0; multi && !rc && end < FSC_END_MAX; end++)
 		rc = attach_kernel_multi(s, (enum fsc_end)end, left, err);
 	if (!rc)
-		rc = attach_kernel_each(s, left, err);
-	return rc ? rc : check_any(s, err);
+		rc = attach_kernel_singly(s, left, err);
+	return rc ? rc : check_any_attached(s, err);
 }

@@ -1,6 +1,6 @@
-/* Tracepoints. Raw ones are quick to take off (a perf event waits for several grace periods each);
- * the hundreds of syscalls:* events are two raw tracepoints and a table. Perf events are the
- * fallback. */
+/* Tracepoints. Raw ones detach quickly (a perf event waits for several grace periods each); the
+ * hundreds of syscalls:* events are two raw tracepoints and a table. Perf events are the fallback.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ int fsc_attach_raw_tracepoint(struct fsc_session *s, const char *name, uint32_t 
 	return fd < 0 && prog >= 0 ? -errno : fd;
 }
 
-/* Notes the row of a system call; the two programs are linked once, after all are noted. */
-static int note_syscall(struct fsc_session *s, const struct fsc_target *t, bool *any)
+/* The two programs are linked once, when all rows are in the table. */
+static int add_syscall_row(struct fsc_session *s, const struct fsc_target *t, bool *any)
 {
 	bool is_exit = !strncmp(fsc_targets_row(s->targets, t->row)->name, "sys_exit_", 9);
 	uint32_t key = (uint32_t)t->syscall + (is_exit ? FSC_SYSCALLS : 0), row = t->row + 1;
@@ -65,24 +65,25 @@ static int link_syscalls(struct fsc_session *s, const bool *any, size_t first, s
 	return 0;
 }
 
-static int attach_one(struct fsc_session *s, size_t i, bool *any_syscall, struct fsc_err *err)
+static int attach_tracepoint(struct fsc_session *s, size_t i, bool *any_syscall,
+			     struct fsc_err *err)
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, i);
 	bool raw = s->opts.via != FSC_VIA_SINGLE && s->opts.mode != FSC_MODE_TRACE;
 	bool table = raw && !s->opts.per_row; /* one link for many system calls */
 	int fd = -ENOENT;
 
-	if (table && t->syscall >= 0 && !note_syscall(s, t, any_syscall)) {
-		fsc_session_stand(s, FSC_RUNG_RAW_TRACEPOINT, 1);
+	if (table && t->syscall >= 0 && !add_syscall_row(s, t, any_syscall)) {
+		fsc_session_count_rung(s, FSC_RUNG_RAW_TRACEPOINT, 1);
 		return 0;
 	}
 	if (raw && t->syscall < 0)
 		fd =
 		    fsc_attach_raw_tracepoint(s, fsc_targets_row(s->targets, t->row)->name, t->row);
-	fsc_session_stand(s, FSC_RUNG_RAW_TRACEPOINT, fd >= 0);
+	fsc_session_count_rung(s, FSC_RUNG_RAW_TRACEPOINT, fd >= 0);
 	if (fd < 0) {
 		fd = link_perf(s->skel->progs.tracepoint_entry, t->event_id, t->row);
-		fsc_session_stand(s, FSC_RUNG_TRACEPOINT, fd >= 0);
+		fsc_session_count_rung(s, FSC_RUNG_TRACEPOINT, fd >= 0);
 	}
 	return fd < 0 ? fsc_session_refuse(s, i, fd, err) : fsc_session_keep_link(s, fd, i, err);
 }
@@ -97,16 +98,16 @@ int fsc_attach_tracepoints(struct fsc_session *s, struct fsc_err *err)
 		if (fsc_targets_at(s->targets, i)->site == FSC_SITE_TRACEPOINT &&
 		    fsc_session_attaches(s, i)) {
 			first = i;
-			rc = attach_one(s, i, any_syscall, err);
+			rc = attach_tracepoint(s, i, any_syscall, err);
 		}
 	return rc ? rc : link_syscalls(s, any_syscall, first, err);
 }
 
-/* One of the scheduler's events. */
-static int attach_sched(struct fsc_session *s, int tracefs, const struct bpf_program *prog,
-			const char *event, struct fsc_err *err)
+static int attach_sched_event(struct fsc_session *s, const struct bpf_program *prog,
+			      const char *event, struct fsc_err *err)
 {
-	int fd, id = fsc_tracepoint_id(tracefs, "sched", event, err);
+	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(err);
+	int fd, id = tracefs < 0 ? tracefs : fsc_tracepoint_id(tracefs, "sched", event, err);
 
 	if (id < 0)
 		return id;
@@ -116,13 +117,16 @@ static int attach_sched(struct fsc_session *s, int tracefs, const struct bpf_pro
 	return fsc_attacher_keep(&s->attacher, fd, FSC_TAG_SCHED, err);
 }
 
-/* The numbers of the two threads have stood in the same place for ever; should they move, say so.
- */
-static int check_switch(int tracefs, struct fsc_err *err)
+/* The two thread IDs have always been at the same offsets; if they ever move, say so. */
+static int check_switch_layout(struct fsc_err *err)
 {
+	FSC_AUTO(fsc_closep) int tracefs = fsc_tracefs_open(err);
 	unsigned prev, next;
-	int rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "prev_pid", &prev, err);
+	int rc;
 
+	if (tracefs < 0)
+		return tracefs;
+	rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "prev_pid", &prev, err);
 	if (!rc)
 		rc = fsc_tracepoint_field(tracefs, "sched", "sched_switch", "next_pid", &next, err);
 	if (!rc && (prev != FSC_SWITCH_PREV || next != FSC_SWITCH_NEXT))
@@ -132,25 +136,17 @@ static int check_switch(int tracefs, struct fsc_err *err)
 	return rc;
 }
 
-static int attach_follow(struct fsc_session *s, int tracefs, struct fsc_err *err)
+static int attach_follow(struct fsc_session *s, struct fsc_err *err)
 {
-	struct fsc_err why = {0};
-	int rc = attach_sched(s, tracefs, s->skel->progs.follow_fork, "sched_process_fork", &why);
+	int rc = attach_sched_event(s, s->skel->progs.follow_fork, "sched_process_fork", err);
 
-	if (!rc)
-		rc = attach_sched(s, tracefs, s->skel->progs.follow_exit, "sched_process_exit",
-				  &why);
-	if (s->opts.follow_if_may && (rc == -EPERM || rc == -EACCES)) {
-		fsc_session_unfollow(s, &why);
-		return 0;
-	}
-	if (rc && err)
-		*err = why;
-	return rc;
+	if (rc)
+		return rc;
+	return attach_sched_event(s, s->skel->progs.follow_exit, "sched_process_exit", err);
 }
 
-/* Verdicts on processes end where they become another program. */
-static int attach_judge(struct fsc_session *s, struct fsc_err *err)
+/* The verdict on a process is void once it executes another program. */
+static int attach_exec(struct fsc_session *s, struct fsc_err *err)
 {
 	int fd = bpf_raw_tracepoint_open("sched_process_exec",
 					 bpf_program__fd(s->skel->progs.judge_anew));
@@ -163,22 +159,12 @@ static int attach_judge(struct fsc_session *s, struct fsc_err *err)
 
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 {
-	bool follow = fsc_session_follows(s);
-	FSC_AUTO(fsc_closep) int tracefs = -1;
-	int rc = s->opts.judged ? attach_judge(s, err) : 0;
+	int rc = s->opts.judged ? attach_exec(s, err) : 0;
 
-	if (rc)
+	if (!rc && fsc_session_follows(s))
+		rc = fsc_session_try_follow(s, attach_follow, err);
+	if (rc || !s->opts.off_cpu)
 		return rc;
-	if (!follow && !s->opts.off_cpu)
-		return 0;
-	tracefs = fsc_tracefs_open(err);
-	if (tracefs < 0)
-		return tracefs;
-	if (follow)
-		rc = attach_follow(s, tracefs, err);
-	if (!rc && s->opts.off_cpu)
-		rc = check_switch(tracefs, err);
-	if (!rc && s->opts.off_cpu)
-		rc = attach_sched(s, tracefs, s->skel->progs.sched_switch, "sched_switch", err);
-	return rc;
+	rc = check_switch_layout(err);
+	return rc ? rc : attach_sched_event(s, s->skel->progs.sched_switch, "sched_switch", err);
 }

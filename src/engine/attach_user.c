@@ -1,5 +1,5 @@
-/* User functions and USDT probes: one multi link per file where the kernel has them, else one event
- * each. */
+/* User functions and USDT probes: one multi link per file if the kernel has them, else one perf
+ * event each. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
-bool fsc_attach_takes(const struct fsc_session *s, const struct fsc_target *t, enum fsc_end end)
+bool fsc_attach_needs_end(const struct fsc_session *s, const struct fsc_target *t, enum fsc_end end)
 {
 	bool session = (t->site == FSC_SITE_USER ? s->user_session : s->kernel_session) >= 0;
 	bool returns = s->pairs || t->ret;
@@ -49,13 +49,13 @@ static int link_user(const struct fsc_batch *b, size_t first, size_t n)
 	const struct fsc_session_end *e = b->arg;
 	struct fsc_sys_uprobes u = fsc_batch_uprobes(b, first, n);
 
-	return fsc_session_linked(b, fsc_attach_user_end(e->s, e->end, &u), n);
+	return fsc_session_note_link(b, fsc_attach_user_end(e->s, e->end, &u), n);
 }
 
-/* Probes go behind leading no-operations: behind a 5-byte nop because of what the kernel makes of
- * it, behind endbr64 because the push that often follows costs one exception instead of two. On the
- * nop itself only where that is safe or wanted, and only at a function's entry: elsewhere the
- * kernel's call would overwrite what a leaf function keeps below the stack pointer. */
+/* Probes are placed after leading no-ops: after a 5-byte nop because the kernel would optimise it,
+ * after endbr64 because the push that often follows costs one exception instead of two. The nop
+ * itself is probed only if that is safe or was asked for, and only at a function's entry: elsewhere
+ * the kernel's call would overwrite what a leaf function keeps below the stack pointer. */
 bool fsc_attach_fast(const struct fsc_session *s, const struct fsc_target *t)
 {
 	return t->nop5 && s->fast && t->at_entry;
@@ -65,12 +65,12 @@ static void add_exits(const struct fsc_session *s, struct fsc_batch *b, size_t t
 {
 	const struct fsc_target *t = fsc_targets_at(s->targets, target);
 
-	/* Without the entry nobody can tell whether a doubtful jump is an end. */
+	/* Without the entry a doubtful jump cannot be recognised as a return. */
 	for (size_t i = 0; i < t->n_exits; i++)
 		if (s->pairs || !t->exits[i].perhaps)
-			fsc_session_add(b, target, t->exits[i].offset,
-					FSC_COOKIE_AT_RETURN |
-					    (t->exits[i].perhaps ? FSC_COOKIE_PERHAPS : 0));
+			fsc_session_add_place(b, target, t->exits[i].offset,
+					      FSC_COOKIE_AT_RETURN |
+						  (t->exits[i].perhaps ? FSC_COOKIE_PERHAPS : 0));
 }
 
 static size_t count_probes(const struct fsc_targets *t)
@@ -82,14 +82,13 @@ static size_t count_probes(const struct fsc_targets *t)
 	return n;
 }
 
-/* Whether the probes of an end have a descriptor each. */
+/* Whether each probe of an end needs a descriptor. */
 static bool is_single(const struct fsc_session *s, enum fsc_end end)
 {
 	return s->opts.per_row || !(s->user_multi || end == FSC_END_BOTH);
 }
 
-/* One end of all places in one file, for one process or for all. -ESRCH, and no message: the
- * process has ended. */
+/* pid 0: all processes. -ESRCH, and no message: the process has exited. */
 static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, pid_t pid,
 		       struct fsc_err *err)
 {
@@ -116,64 +115,64 @@ static int attach_file(struct fsc_session *s, uint32_t file, enum fsc_end end, p
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
 		if (t->site != FSC_SITE_USER || t->file != file || !fsc_session_attaches(s, i) ||
-		    !fsc_attach_takes(s, t, end))
+		    !fsc_attach_needs_end(s, t, end))
 			continue;
 		if (end == FSC_END_INSNS)
 			add_exits(s, &b, i);
 		else
-			fsc_session_add(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body,
-					t->at_entry ? 0 : FSC_COOKIE_INSIDE);
+			fsc_session_add_place(&b, i, fsc_attach_fast(s, t) ? t->nop5 : t->body,
+					      t->at_entry ? 0 : FSC_COOKIE_INSIDE);
 	}
 	rc = fsc_attacher_link(&s->attacher, &b, err);
 	fsc_batch_release(&b);
 	return rc;
 }
 
-/* How many descriptors a place takes, in one process or in all. */
+/* Per process, or once for all. */
 static size_t count_descriptors(const struct fsc_session *s, const struct fsc_target *t)
 {
 	size_t n = 0;
 
 	for (int end = 0; end < FSC_END_MAX; end++)
-		if (is_single(s, (enum fsc_end)end) && fsc_attach_takes(s, t, (enum fsc_end)end))
+		if (is_single(s, (enum fsc_end)end) &&
+		    fsc_attach_needs_end(s, t, (enum fsc_end)end))
 			n += end == FSC_END_INSNS ? t->n_exits : 1;
 	return n;
 }
 
-/* Whether a place is one of those that descriptors are shared out to. */
-static bool is_shared_to(const struct fsc_session *s, size_t i)
+static bool needs_user_probe(const struct fsc_session *s, size_t i)
 {
 	return fsc_targets_at(s->targets, i)->site == FSC_SITE_USER && fsc_session_attaches(s, i);
 }
 
-/* Refuses what there will be no descriptors for before they run out: ends are attached one after
- * the other, and the returns of all places would leave none for the entries. A function is probed
- * at all its places or at none: half of its calls would pass for all. */
+/* Refuses places in advance if descriptors will not suffice: the returns of all places are attached
+ * first and would leave none for the entries. A function is probed at all its places or at none,
+ * since half of its calls would look like all of them. */
 static int refuse_excess(struct fsc_session *s, size_t n_processes, struct fsc_err *err)
 {
-	enum { PASSING = 4 }; /* an event that its link outlives */
-	FSC_AUTO(fsc_freep) size_t *of_row = calloc(s->targets->rows.n + 1, sizeof(*of_row));
+	enum { TEMPORARY = 4 }; /* perf events, closed once they are linked */
+	FSC_AUTO(fsc_freep) size_t *row_needs = calloc(s->targets->rows.n + 1, sizeof(*row_needs));
 	size_t left = fsc_descriptors_left(), n = fsc_targets_count(s->targets);
 	int rc = 0;
 
-	if (!of_row)
+	if (!row_needs)
 		return fsc_err_nomem(err);
-	left -= left < PASSING ? left : PASSING;
+	left -= left < TEMPORARY ? left : TEMPORARY;
 	for (size_t i = 0; i < n; i++)
-		if (is_shared_to(s, i))
-			of_row[fsc_targets_at(s->targets, i)->row] +=
+		if (needs_user_probe(s, i))
+			row_needs[fsc_targets_at(s->targets, i)->row] +=
 			    n_processes * count_descriptors(s, fsc_targets_at(s->targets, i));
 	for (size_t i = 0; !rc && i < n; i++) {
-		size_t *wanted = &of_row[fsc_targets_at(s->targets, i)->row];
+		size_t *needed = &row_needs[fsc_targets_at(s->targets, i)->row];
 
-		if (!is_shared_to(s, i))
+		if (!needs_user_probe(s, i))
 			continue;
-		if (*wanted > left) {
+		if (*needed > left) {
 			rc = fsc_session_refuse(s, i, EMFILE, err);
 			continue;
 		}
-		left -= *wanted;
-		*wanted = 0; /* its other places are paid for */
+		left -= *needed;
+		*needed = 0; /* its other places are included */
 	}
 	return rc;
 }
@@ -203,7 +202,7 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 		ended++;
 		rc = 0;
 	}
-	/* One that is attached again was watched before: its end is for others to notice. */
+	/* On resuming, exits are noticed elsewhere. */
 	if (rc || ended < s->opts.n_pids || s->resumed_row >= 0)
 		return rc;
 	return fsc_err_set(err, ESRCH, "%s exited before it could be probed",

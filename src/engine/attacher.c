@@ -1,4 +1,5 @@
-/* Keeping and dropping links, and halving the batches that the kernel refuses. */
+/* Links are kept and dropped here; a batch that the kernel refuses is halved until the bad places
+ * are found. */
 #include "engine/attacher.h"
 
 #include <errno.h>
@@ -56,10 +57,10 @@ static void *close_fds(void *fds)
 	return NULL;
 }
 
-/* The kernel takes a probe off at once, and then close() waits for grace periods. On Linux 6.18
- * with two busy CPUs that took 30 to 90 ms for a multi or a session link and 60 to 150 ms for a
- * perf event, and three times 8 to 42 s, with other tracers at work. A run must not start later for
- * that, so a thread waits. Signals are for the main thread. */
+/* The kernel removes a probe at once, and then close() waits for grace periods. On Linux 6.18 with
+ * two busy CPUs that took 30 to 90 ms for a multi or session link and 60 to 150 ms for a perf
+ * event, and three times 8 to 42 s, with other tracers active. That must not delay the start of a
+ * run, so a thread waits. Signals are left to the main thread. */
 static void close_in_background(struct fsc_attacher *a, int *fds)
 {
 	pthread_t *thread = fsc_vec_push(&a->closers);
@@ -76,8 +77,8 @@ static void close_in_background(struct fsc_attacher *a, int *fds)
 	pthread_attr_destroy(&attr);
 }
 
-/* Counts what the kernel missed while the link can still be asked. Helpers go last, so that nobody
- * waits behind them. */
+/* A link's missed hits must be read before it is closed. Helpers are closed last: nothing waits for
+ * them. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 {
 	int *helpers = calloc(a->links.n + 1, sizeof(*helpers));
@@ -155,7 +156,7 @@ struct fsc_sys_uprobes fsc_batch_uprobes(const struct fsc_batch *b, size_t first
 					.pid = b->pid};
 }
 
-/* Refusals of everything, not of one place: halving would only repeat them. */
+/* Errors that concern every place alike: halving would only repeat them. */
 static bool is_general(int rc)
 {
 	return rc == -EPERM || rc == -EACCES || rc == -EMFILE || rc == -ENFILE || rc == -EOPNOTSUPP;
@@ -178,7 +179,7 @@ static int link_range(struct fsc_attacher *a, const struct fsc_batch *b, size_t 
 
 	if (fd >= 0)
 		return fsc_attacher_keep(a, fd, (uint32_t)b->tags[first], err);
-	/* That says nothing about the places: other processes may take them. */
+	/* The places are fine: other processes may still take them. */
 	if (fd == -ESRCH && b->pid)
 		return -ESRCH;
 	if (n == 1 || is_general(fd))

@@ -1,7 +1,6 @@
-/* The links of a run: makes them, many places at a time, keeps them and drops them. A client says
- * what a link is and what a refusal means; the attacher finds the places that spoil a link and
- * counts what the kernel missed. It holds descriptors, and no pointer of a client's outlives the
- * call it was given to. */
+/* Owns the links of a run: makes them, many places at a time, and drops them. A client says how to
+ * link and what a refusal means; the attacher finds the places that the kernel refuses and counts
+ * the hits that it missed. It keeps descriptors, but no pointer of a client. */
 #ifndef FSC_ENGINE_ATTACHER_H
 #define FSC_ENGINE_ATTACHER_H
 
@@ -20,8 +19,8 @@ struct fsc_attacher {
 	uint64_t missed;	/* by links that were dropped */
 };
 
-/* Tags that no place has: the first two of helpers, links that the run makes for itself. What these
- * miss is no loss, and dropping them does not wait. */
+/* Tags that no place has. The first two are for helpers, links that the run makes for itself: their
+ * misses are no loss, and dropping them does not wait. */
 enum fsc_tag {
 	FSC_TAG_SCHED = 0x7ffffffd,
 	FSC_TAG_CALIBRATION,
@@ -29,38 +28,38 @@ enum fsc_tag {
 };
 
 void fsc_attacher_init(struct fsc_attacher *a);
-/* Drops what is left and waits until everything is closed. */
+/* Drops all links and waits until they are closed. */
 void fsc_attacher_release(struct fsc_attacher *a);
-/* Takes a link over; closes it where memory is out. */
+/* Takes ownership of a link; closes it if memory is out. */
 int fsc_attacher_keep(struct fsc_attacher *a, int fd, uint32_t tag, struct fsc_err *err);
-/* Drops the links with this tag. Waits for the kernel, tens of milliseconds a link. */
+/* Drops the links with this tag. Blocks for tens of milliseconds a link. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag);
-/* How often the probes of all links so far were not taken. */
+/* Hits that the kernel missed, over all links so far. */
 uint64_t fsc_attacher_missed(const struct fsc_attacher *a);
 
-/* Places that go into one link if the kernel takes them all, as the arrays that it wants. */
+/* Places that go into one link if the kernel accepts them all, in the arrays that it expects. */
 struct fsc_batch {
 	size_t n;
-	uint64_t *ids;	/* the client's numbers */
-	uint64_t *tags; /* a link has that of its first place */
+	uint64_t *ids;	/* chosen by the client */
+	uint64_t *tags; /* a link has the tag of its first place */
 	uint64_t *where, *ref_ctrs, *cookies;
-	const char **names; /* kernel functions have one */
+	const char **names; /* of kernel functions */
 	const char *path;
 	pid_t pid;   /* 0: all processes */
-	bool singly; /* every place has a link of its own */
+	bool singly; /* one link per place */
 	/* Links [first, first + n): a descriptor, or -errno. */
 	int (*link)(const struct fsc_batch *b, size_t first, size_t n);
-	/* Place i is refused. What it returns, other than 0, ends the attempt. */
+	/* Place i is refused. Any result other than 0 ends the attempt. */
 	int (*refuse)(const struct fsc_batch *b, size_t i, int code, struct fsc_err *err);
-	void *arg; /* for the two */
+	void *arg; /* for both */
 };
 
-/* Room for max places, which the client fills in, counting n. */
+/* Allocates room for max places; the client fills them in and counts n. */
 int fsc_batch_init(struct fsc_batch *b, size_t max, struct fsc_err *err);
 void fsc_batch_release(struct fsc_batch *b);
 /* [first, first + n) of a batch of user places. */
 struct fsc_sys_uprobes fsc_batch_uprobes(const struct fsc_batch *b, size_t first, size_t n);
-/* Links them all, in order, and keeps the links. -ESRCH, and no message: the process has ended. */
+/* Links them all, in order, and keeps the links. -ESRCH, and no message: the process has exited. */
 int fsc_attacher_link(struct fsc_attacher *a, const struct fsc_batch *b, struct fsc_err *err);
 
 #endif

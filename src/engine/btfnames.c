@@ -1,4 +1,4 @@
-/* An index over BTF's functions: libbpf searches the list from its start for each name. */
+/* An index of BTF's functions: libbpf scans all types for each name. */
 #include "engine/btfnames.h"
 
 #include <errno.h>
@@ -6,14 +6,14 @@
 
 #include <bpf/btf.h>
 
-static uint32_t params(const struct btf *btf, const struct btf_type *func)
+static uint32_t count_params(const struct btf *btf, const struct btf_type *func)
 {
 	const struct btf_type *proto = btf__type_by_id(btf, func->type);
 
 	return proto && btf_is_func_proto(proto) ? btf_vlen(proto) : 0;
 }
 
-static void load(struct fsc_btf_names *b)
+static void load_names(struct fsc_btf_names *b)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	uint32_t n = btf ? btf__type_cnt(btf) : 0;
@@ -25,12 +25,12 @@ static void load(struct fsc_btf_names *b)
 		uint64_t *slot = name ? fsc_map_put(&b->ids, name, strlen(name), NULL) : NULL;
 
 		if (slot)
-			*slot = i | (uint64_t)params(btf, t) << 32;
+			*slot = i | (uint64_t)count_params(btf, t) << 32;
 	}
 	btf__free(btf);
 }
 
-static int find(const struct fsc_btf_names *b, const char *name, uint32_t *ret_args)
+static int find_name(const struct fsc_btf_names *b, const char *name, uint32_t *ret_args)
 {
 	uint64_t *id = fsc_map_get(&b->ids, name, strlen(name));
 
@@ -46,8 +46,8 @@ int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t a
 	int id;
 
 	if (!b->loaded)
-		load(b);
-	id = find(b, function, ret_args);
+		load_names(b);
+	id = find_name(b, function, ret_args);
 	if (id >= 0 || !addr)
 		return id;
 	if (!b->ksyms_read && fsc_ksyms_load(NULL, NULL, NULL, &b->ksyms, NULL))
@@ -55,7 +55,7 @@ int fsc_btf_names_find(struct fsc_btf_names *b, const char *function, uint64_t a
 	b->ksyms_read = true;
 	for (size_t i = 0; id < 0 && i < b->ksyms.n; i++)
 		if (b->ksyms.syms[i].addr == addr)
-			id = find(b, b->ksyms.syms[i].name, ret_args);
+			id = find_name(b, b->ksyms.syms[i].name, ret_args);
 	return id;
 }
 

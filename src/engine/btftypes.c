@@ -1,5 +1,5 @@
-/* Types out of BTF: one function per kind, in a table. The kernel wrote it and libbpf has checked
- * it, so it is read right here, into the tables of types/table.h. */
+/* Types from BTF: one function per kind, in a table. The kernel wrote it and libbpf has checked it,
+ * so it is read in this process, into the tables of types/table.h. */
 #include "engine/btftypes.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 #define POINTER_SIZE 8
 
 struct reader {
-	struct btf *kernel, *module; /* module: what is read where it is not NULL */
+	struct btf *kernel, *module; /* module: read instead if not NULL */
 	struct fsc_typetab tab;
 };
 
 static void reader_release(struct reader *r)
 {
 	fsc_typetab_release(&r->tab);
-	btf__free(r->module); /* first: it leans on the kernel's */
+	btf__free(r->module); /* first: it refers to the kernel's */
 	btf__free(r->kernel);
 }
 
@@ -121,7 +121,7 @@ static struct fsc_flat_type read_struct(struct reader *r, const struct btf_type 
 	return flat;
 }
 
-/* Declared and not defined. */
+/* Declared, not defined. */
 static struct fsc_flat_type read_forward(struct reader *r, const struct btf_type *t)
 {
 	return (struct fsc_flat_type){
@@ -229,7 +229,7 @@ static void read_signature(struct reader *r, const struct btf_type *func, uint32
 		*place = sig;
 }
 
-/* One pass over all types for all names; wanted has the first index of each. */
+/* One pass over all types for all names; wanted maps each to its first index. */
 static void find_functions(struct reader *r, const struct fsc_map *wanted)
 {
 	uint32_t first = r->module ? btf__type_cnt(r->kernel) : 1;

@@ -1,9 +1,8 @@
-/* Measuring the cost of a hit. The thread's own CPU time is the measure, so that a busy machine
- * does not inflate it; the hits of a session go to a row of their own that no report shows. */
+/* Measuring the cost of a hit. It is measured in CPU time of this thread, so that a busy machine
+ * does not inflate it; the hits go to a row that no report shows. */
 #include "engine/calibrate.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,22 +17,16 @@
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 #include "kernel/tracefs.h"
+#include "model/stats.h"
 
 /* ---- timing calls ---- */
 
 enum { ROUNDS = 9, HITS = 64 };
 
-static int compare_doubles(const void *a, const void *b)
+static double median_of(double *rounds)
 {
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-static double median(double *v)
-{
-	qsort(v, ROUNDS, sizeof(v[0]), compare_doubles);
-	return v[ROUNDS / 2];
+	fsc_stats_sort(rounds, ROUNDS);
+	return fsc_stats_median(rounds, ROUNDS);
 }
 
 static struct fsc_cost_ns time_calls(const struct fsc_hitcost *h)
@@ -52,7 +45,7 @@ static struct fsc_cost_ns time_calls(const struct fsc_hitcost *h)
 		if (h->inner)
 			inner[r] = h->inner(h->arg);
 	}
-	return (struct fsc_cost_ns){.outer = median(outer), .inner = median(inner)};
+	return (struct fsc_cost_ns){.outer = median_of(outer), .inner = median_of(inner)};
 }
 
 int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, struct fsc_err *err)
@@ -62,15 +55,15 @@ int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, st
 
 	if (rc)
 		return rc;
-	h->fn(); /* the first hit pays for optimising the probe */
+	h->fn(); /* on the first hit the kernel optimises the probe */
 	*ret = time_calls(h);
 	ret->outer -= bare;
 	return 0;
 }
 
-/* ---- links on our own code, as the session's own ones are ---- */
+/* ---- links on our own code, of the same kind as the session's ---- */
 
-/* One function, many names: BTF knows it by one, kallsyms by all. */
+/* One function with several names: BTF has one of them, kallsyms all. */
 static const char *const getppid_names[] = {"__x64_sys_getppid", "__arm64_sys_getppid",
 					    "__do_sys_getppid", "__ia32_sys_getppid"};
 
@@ -90,7 +83,7 @@ static int link_user(struct fsc_session *s, void (*fn)(void), enum fsc_end end)
 	return rc ? rc : fsc_attach_user_end(s, end, &u);
 }
 
-/* On the rung most kernel functions of the session stand on. */
+/* On the rung that most kernel functions of the session use. */
 static int link_kernel_name(struct fsc_session *s, const char *name, enum fsc_end end)
 {
 	uint64_t cookie = s->cfg.calibrate_row;
@@ -123,7 +116,8 @@ static int link_tracepoint(struct fsc_session *s)
 	FSC_AUTO(fsc_closep) int tracefs = -1;
 	int id;
 
-	/* Until it is off, every system call of every process pays and counts in our own row. */
+	/* Until it is detached, every system call of every process pays and is counted in our own
+	 * row. */
 	if (s->on_rung[FSC_RUNG_RAW_TRACEPOINT])
 		return fsc_attach_raw_tracepoint(s, "sys_enter", s->cfg.calibrate_row);
 	tracefs = fsc_tracefs_open(NULL);
@@ -141,7 +135,7 @@ static const struct class
 {
 	enum fsc_site site;
 	void (*fn)(void), (*end)(void); /* called; its return instruction */
-	bool ret, insns;		/* which end is probed, where not both are */
+	bool ret, insns;		/* which end is probed, if not both */
 } classes[FSC_COST_MAX] = {
     [FSC_COST_USER] = {.fn = fsc_self_ordinary},
     [FSC_COST_USER_STEPPED] = {.fn = fsc_self_stepped},
@@ -158,14 +152,6 @@ static const struct class
     [FSC_COST_KERNEL_RETURN] = {.site = FSC_SITE_KERNEL, .fn = call_getppid, .ret = true},
     [FSC_COST_TRACEPOINT] = {.site = FSC_SITE_TRACEPOINT, .fn = call_getppid},
 };
-
-/* Whether a class is probed at an end: fsc_attach_takes() for a place of that class. */
-static bool takes(const struct fsc_session *s, const struct class *c, enum fsc_end end)
-{
-	struct fsc_target like = {.site = c->site, .ret = c->ret || c->insns, .by_insns = c->insns};
-
-	return fsc_attach_takes(s, &like, end);
-}
 
 static int link_end(struct fsc_session *s, const struct class *c, enum fsc_end end)
 {
@@ -187,10 +173,12 @@ struct trial {
 static int link_class(void *arg, struct fsc_err *err)
 {
 	const struct trial *t = arg;
+	const struct fsc_target like = {
+	    .site = t->c->site, .ret = t->c->ret || t->c->insns, .by_insns = t->c->insns};
 	int fd, rc = 0;
 
 	for (int end = 0; !rc && end < FSC_END_MAX; end++) {
-		if (!takes(t->s, t->c, (enum fsc_end)end))
+		if (!fsc_attach_needs_end(t->s, &like, (enum fsc_end)end))
 			continue;
 		fd = link_end(t->s, t->c, (enum fsc_end)end);
 		if (fd < 0)
@@ -223,7 +211,7 @@ int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns 
 
 	if (!rc)
 		rc = fsc_hitcost_measure(&h, ret, err);
-	/* Else that is done when the session is attached. */
+	/* Otherwise fsc_session_attach() does it. */
 	if (s->attached)
 		fsc_attacher_drop(&s->attacher, FSC_TAG_CALIBRATION);
 	if (!rc && ret->outer <= 0)

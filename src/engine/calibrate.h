@@ -1,38 +1,38 @@
-/* What one hit costs on this machine, with the very program that is loaded: we call a function of
- * our own (or a cheap system call) with and without a probe on it. */
+/* What one hit costs on this machine, with the program that is loaded: we call a function of our
+ * own (or a cheap system call) with and without a probe. */
 #ifndef FSC_ENGINE_CALIBRATE_H
 #define FSC_ENGINE_CALIBRATE_H
 
 #include "engine/session.h"
 
-/* What a hit costs: medians of several rounds. */
+/* Medians of several rounds. */
 struct fsc_cost_ns {
 	double outer; /* CPU time per hit, or per call where entry and return are probed */
-	double inner; /* how long an empty function seems to last; 0 where nothing is timed */
+	double inner; /* measured duration of an empty function; 0 if nothing is timed */
 };
 
 struct fsc_hitcost {
 	void (*fn)(void);
-	/* Puts the probes on. Whoever does that takes them off, too. */
+	/* Attaches the probes; the caller of fsc_hitcost_measure() detaches them. */
 	int (*link)(void *arg, struct fsc_err *err);
-	/* How long a call has seemed to last since this was asked before. NULL: nobody knows. */
+	/* Mean measured duration of the calls since the last time. NULL: not timed. */
 	double (*inner)(void *arg);
 	void *arg;
 };
 
-/* Takes about ten milliseconds where a trap is slow, less elsewhere. outer is not positive where
- * the clock cannot tell. */
+/* Takes up to about ten milliseconds, if traps are slow. outer <= 0: below the clock's resolution.
+ */
 int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, struct fsc_err *err);
 
 /* ---- of a session ---- */
 
-/* The classes of place that differ in cost. */
+/* Places that differ in cost. */
 enum fsc_cost {
 	FSC_COST_USER,
 	FSC_COST_USER_STEPPED, /* the probed instruction is single-stepped */
 	FSC_COST_USER_RETURN,
 	FSC_COST_USER_RETURN_STEPPED,
-	FSC_COST_USER_INSNS, /* the return is taken at its instruction */
+	FSC_COST_USER_INSNS, /* the return is probed at its instruction */
 	FSC_COST_USER_INSNS_STEPPED,
 	FSC_COST_USER_FAST, /* on a 5-byte nop that the kernel optimises */
 	FSC_COST_KERNEL,
@@ -41,15 +41,12 @@ enum fsc_cost {
 	FSC_COST_MAX,
 };
 
-/* The class of a place. */
 enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *t);
 
-/* What a hit of a class costs. Takes about ten milliseconds where a trap is slow, less elsewhere.
- */
+/* Takes up to about ten milliseconds, if traps are slow. */
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err);
 
-/* What is known of each class. */
 struct fsc_costs {
 	bool known[FSC_COST_MAX];
 	struct fsc_cost_ns ns[FSC_COST_MAX];

@@ -1,4 +1,4 @@
-/* The configuration of the BPF programs: the one place that fills it. */
+/* Fills in the configuration of the BPF programs. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ void fsc_configure_pidns(struct fsc_config *cfg)
 	cfg->pidns_ino = st.st_ino;
 }
 
-/* A BPF program reads its context at constants only; these are those of follow_fork(). */
+/* BPF programs can read their context only at constant offsets; follow_fork() knows these two. */
 int fsc_configure_fork(struct fsc_config *cfg, unsigned offset, struct fsc_err *err)
 {
 	enum { WITH_COMM_ARRAYS = 44, WITH_COMM_STRINGS = 20 };
@@ -59,31 +59,28 @@ static int configure_follow(struct fsc_session *s, struct fsc_err *err)
 	return rc ? rc : fsc_configure_fork(&s->cfg, offset, err);
 }
 
-/* Following takes tracefs, which is root's as a rule. */
-static int follow_or_warn(struct fsc_session *s, struct fsc_err *err)
+/* Following needs tracefs, which usually only root can read. */
+int fsc_session_try_follow(struct fsc_session *s,
+			   int (*follow)(struct fsc_session *s, struct fsc_err *err),
+			   struct fsc_err *err)
 {
 	struct fsc_err why = {0};
-	int rc = configure_follow(s, &why);
+	int rc = follow(s, &why);
 
-	if (s->opts.follow_if_may && (rc == -EPERM || rc == -EACCES)) {
-		fsc_session_unfollow(s, &why);
-		return 0;
+	if (!s->opts.follow_if_may || (rc != -EPERM && rc != -EACCES)) {
+		if (rc && err)
+			*err = why;
+		return rc;
 	}
-	if (rc && err)
-		*err = why;
-	return rc;
-}
-
-void fsc_session_unfollow(struct fsc_session *s, const struct fsc_err *why)
-{
 	s->opts.follow = false;
 	fsc_log(FSC_LOG_WARN,
 		"the command's children are not followed: %s (this needs CAP_SYS_ADMIN and "
 		"CAP_DAC_READ_SEARCH; --no-follow silences this warning)",
-		why->msg);
+		why.msg);
+	return 0;
 }
 
-static bool is_target(const struct fsc_targets *t, const char *path)
+static bool is_target_file(const struct fsc_targets *t, const char *path)
 {
 	struct stat st;
 
@@ -99,20 +96,19 @@ static bool is_target(const struct fsc_targets *t, const char *path)
 }
 
 /* Whether our own process can hit a probe: in the kernel always, in user space if we map the file.
- * Where it cannot, the program need not ask. */
-static bool hits_self(const struct fsc_targets *t)
+ * If not, the program need not check. */
+static bool can_hit_self(const struct fsc_targets *t)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	bool hits = fsc_session_sites(t, FSC_SITE_USER) < fsc_targets_count(t) ||
 		    fsc_libs_mapped(getpid(), &files, NULL);
 
 	for (size_t i = 0; !hits && i < files.n; i++)
-		hits = is_target(t, FSC_AT(struct fsc_libs_file, &files, i)->path);
+		hits = is_target_file(t, FSC_AT(struct fsc_libs_file, &files, i)->path);
 	fsc_libs_release(&files);
 	return hits;
 }
 
-/* Of the longest expression. */
 static uint32_t most_ops(const struct fsc_session_opts *o, size_t n_rows)
 {
 	uint32_t most = 0;
@@ -131,7 +127,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	int rc;
 
 	fsc_configure_pidns(cfg);
-	rc = fsc_session_follows(s) ? follow_or_warn(s, err) : 0;
+	rc = fsc_session_follows(s) ? fsc_session_try_follow(s, configure_follow, err) : 0;
 	if (rc)
 		return rc;
 	cfg->pairs = s->pairs;
@@ -146,7 +142,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->string_size = o->string_size;
 	cfg->ring_bytes = fsc_rings_bytes(s);
 	cfg->most_ops = most_ops(o, s->targets->rows.n);
-	/* The session cookie holds 8 bytes: the start, and nothing more. */
+	/* The session cookie has 8 bytes, enough for the start time only. */
 	more =
 	    o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw || o->rules;
 	cfg->keep = more ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
@@ -166,7 +162,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->only |= FSC_ONLY_TGID, cfg->tgid = (uint32_t)o->pids[0];
 	else if (o->n_pids)
 		cfg->only |= FSC_ONLY_TGIDS;
-	else if (hits_self(s->targets))
+	else if (can_hit_self(s->targets))
 		cfg->only |= FSC_ONLY_OTHERS;
 	if (o->judged)
 		cfg->only |= FSC_ONLY_WANTED;
@@ -179,7 +175,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->cgroup_id = o->cgroup_id;
 		cfg->cgroup_level = o->cgroup_level;
 	}
-	/* A monitor looks at all processes by itself. */
+	/* A monitor keeps track of all processes itself. */
 	cfg->bystanders = cfg->only & ~(uint32_t)FSC_ONLY_OTHERS && !o->judged;
 	return 0;
 }

@@ -1,4 +1,4 @@
-/* The limit on open files, raised as far as it goes, and shared out. */
+/* The limit on open files: raised as far as possible, and divided up. */
 #include "engine/descriptors.h"
 
 #include <dirent.h>
@@ -11,10 +11,9 @@
 
 #include "base/cleanup.h"
 
-/* For the loop and its timers, rings, calibration, files whose symbols are asked for, output. */
+/* For the event loop and its timers, rings, calibration, symbol files, output. */
 enum { RESERVE = 128 };
 
-/* No process may have more. */
 static rlim_t machine_limit(void)
 {
 	FSC_AUTO(fsc_fclosep) FILE *f = fopen("/proc/sys/fs/nr_open", "re");
@@ -37,7 +36,7 @@ void fsc_descriptors_raise(size_t wanted)
 	setrlimit(RLIMIT_NOFILE, &r);
 }
 
-static size_t limit(void)
+static size_t soft_limit(void)
 {
 	struct rlimit r;
 
@@ -47,7 +46,7 @@ static size_t limit(void)
 size_t fsc_descriptors_left(void)
 {
 	DIR *d = opendir("/proc/self/fd");
-	size_t used = 0, most = limit();
+	size_t used = 0, most = soft_limit();
 
 	if (!d)
 		return errno == EMFILE ? 0 : most;
@@ -58,9 +57,9 @@ size_t fsc_descriptors_left(void)
 	return used < most ? most - used : 0;
 }
 
-/* Of what is left, not of the limit: where the programs have taken nearly all, a link or two that
- * hold every probe still find room. */
-static size_t share(size_t left)
+/* Part of what is left, not of the limit: if the programs have used nearly all of it, a link or two
+ * that hold every probe still fit. */
+static size_t reserve_size(size_t left)
 {
 	enum { LEAST = 6 }; /* the loop, a timer, signals, a file and its debug file */
 	size_t quarter = left / 4, half = left / 2;
@@ -70,7 +69,7 @@ static size_t share(size_t left)
 
 void fsc_descriptors_reserve(size_t tasks, struct fsc_vec *ret)
 {
-	size_t n = RESERVE + tasks, most = share(fsc_descriptors_left());
+	size_t n = RESERVE + tasks, most = reserve_size(fsc_descriptors_left());
 	int first = most ? open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
 
 	for (int fd = first; fd >= 0; fd = fcntl(first, F_DUPFD_CLOEXEC, 0)) {
@@ -98,5 +97,5 @@ int fsc_descriptors_err(struct fsc_err *err, const char *what)
 	return fsc_err_set(
 	    err, EMFILE,
 	    "out of file descriptors for %s; raise the limit on open files, now %zu (ulimit -n)",
-	    what, limit());
+	    what, soft_limit());
 }

@@ -1,5 +1,5 @@
-/* The table of kernel features, each with the trial that decides. Trials attach a program that does
- * nothing to our own code or to a harmless kernel function, and take it off again. */
+/* The kernel features, each with a trial. Trials attach a program that does nothing to our own code
+ * or to a harmless kernel function, and detach it. */
 #include "engine/features.h"
 
 #include <errno.h>
@@ -23,20 +23,27 @@
 
 #define TRIAL_KERNEL_FUNCTION "vfs_read"
 
-static int no(char *why, unsigned n, int rc, const char *text)
+/* What a trial returns: rc, and what failed in words where it is negative. */
+static int explain(char *why, unsigned n, int rc, const char *text)
 {
-	snprintf(why, n, "%s: %s", text, strerror(-rc));
-	return rc;
+	if (rc < 0)
+		snprintf(why, n, "%s: %s", text, strerror(-rc));
+	return rc < 0 ? rc : 0;
+}
+
+static int load_nothing(int attach_type)
+{
+	return fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
 }
 
 static int try_bpf(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep) int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, 0, 0);
+	FSC_AUTO(fsc_closep) int prog = load_nothing(0);
 
-	return prog < 0 ? no(why, n, prog, "loading a program") : 0;
+	return explain(why, n, prog, "loading a program");
 }
 
-/* Hangs a program on a perf event (which is closed) and takes it off. */
+/* Closes the perf event. */
 static int try_perf(int perf_fd, enum bpf_prog_type type, const char *what, char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep) int perf = perf_fd;
@@ -44,12 +51,12 @@ static int try_perf(int perf_fd, enum bpf_prog_type type, const char *what, char
 	FSC_AUTO(fsc_closep) int link = -1;
 
 	if (perf < 0)
-		return no(why, n, perf, what);
+		return explain(why, n, perf, what);
 	prog = fsc_sys_load_nothing(type, 0, 0);
 	if (prog < 0)
-		return no(why, n, prog, "loading a program");
+		return explain(why, n, prog, "loading a program");
 	link = fsc_sys_link_perf(prog, fsc_take_fd(&perf), 1);
-	return link < 0 ? no(why, n, link, "linking with a cookie (Linux 5.15)") : 0;
+	return explain(why, n, link, "linking with a cookie (Linux 5.15)");
 }
 
 static int try_uprobe(char *why, unsigned n)
@@ -58,16 +65,16 @@ static int try_uprobe(char *why, unsigned n)
 	int rc = fsc_self_offset(fsc_self_ordinary, &offset, NULL);
 
 	if (rc)
-		return no(why, n, rc, "finding our own code");
+		return explain(why, n, rc, "finding our own code");
 	return try_perf(fsc_sys_perf_uprobe(FSC_SELF_PATH, offset, 0, false, getpid()),
 			BPF_PROG_TYPE_KPROBE, "opening a uprobe event", why, n);
 }
 
-/* A link on our own code, in one process or in all; a descriptor or -errno. */
+/* pid 0: in all processes. A descriptor or -errno. */
 static int link_self(void (*fn)(void), pid_t pid, int attach_type,
 		     int (*link)(int prog, const struct fsc_sys_uprobes *u))
 {
-	FSC_AUTO(fsc_closep) int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, attach_type, 0);
+	FSC_AUTO(fsc_closep) int prog = load_nothing(attach_type);
 	uint64_t offset;
 	struct fsc_sys_uprobes u = {.path = FSC_SELF_PATH, .offsets = &offset, .n = 1, .pid = pid};
 	int rc = fsc_self_offset(fn, &offset, NULL);
@@ -83,13 +90,12 @@ static int try_uprobe_multi(char *why, unsigned n)
 	int link =
 	    link_self(fsc_self_ordinary, getpid(), FSC_ATTACH_UPROBE_MULTI, fsc_sys_link_uprobes);
 
-	return link < 0 ? no(why, n, link, "linking many uprobes at once (Linux 6.6)") : 0;
+	return explain(why, n, link, "linking many uprobes at once (Linux 6.6)");
 }
 
 bool fsc_feature_uprobe_multi_quick(bool by_pid)
 {
-	FSC_AUTO(fsc_closep)
-	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
+	FSC_AUTO(fsc_closep) int prog = load_nothing(FSC_ATTACH_UPROBE_MULTI);
 
 	return prog >= 0 && fsc_sys_knows_uprobes(prog) &&
 	       (!by_pid || fsc_sys_knows_uprobes_pid(prog));
@@ -97,24 +103,19 @@ bool fsc_feature_uprobe_multi_quick(bool by_pid)
 
 bool fsc_feature_uprobe_session_quick(void)
 {
-	FSC_AUTO(fsc_closep)
-	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_SESSION, 0);
+	FSC_AUTO(fsc_closep) int prog = load_nothing(FSC_ATTACH_UPROBE_SESSION);
 
 	return prog >= 0 && fsc_sys_knows_uprobe_session(prog);
 }
 
 static int try_uprobe_multi_pid(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep)
-	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_UPROBE_MULTI, 0);
-
-	if (prog < 0 || !fsc_sys_knows_uprobes(prog)) {
-		snprintf(why, n, "uprobe.multi does not work");
-		return -ENOTSUP;
-	}
-	if (fsc_sys_knows_uprobes_pid(prog))
+	if (fsc_feature_uprobe_multi_quick(true))
 		return 0;
-	snprintf(why, n, "the kernel filters by thread, not by process (fixed in Linux 6.10)");
+	snprintf(why, n, "%s",
+		 fsc_feature_uprobe_multi_quick(false)
+		     ? "the kernel filters by thread, not by process (fixed in Linux 6.10)"
+		     : "uprobe.multi does not work");
 	return -ENOTSUP;
 }
 
@@ -124,7 +125,7 @@ static int try_uprobe_session(char *why, unsigned n)
 	int link = link_self(fsc_self_ordinary, getpid(), FSC_ATTACH_UPROBE_SESSION,
 			     fsc_sys_link_uprobe_session);
 
-	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.13)") : 0;
+	return explain(why, n, link, "linking entry and return in one (Linux 6.13)");
 }
 
 static int try_tracepoint(char *why, unsigned n)
@@ -148,39 +149,36 @@ static int try_raw_tracepoint(char *why, unsigned n)
 	FSC_AUTO(fsc_closep) int link = -1;
 
 	if (prog < 0)
-		return no(why, n, prog, "loading a program");
+		return explain(why, n, prog, "loading a program");
 	link = bpf_raw_tracepoint_open("sched_process_fork", prog);
-	return link < 0 ? no(why, n, -errno, "opening a raw tracepoint") : 0;
+	return explain(why, n, link < 0 ? -errno : 0, "opening a raw tracepoint");
+}
+
+static int try_kprobes(int attach_type, int (*link_fn)(int prog, const struct fsc_sys_kprobes *k),
+		       const char *what, char *why, unsigned n)
+{
+	FSC_AUTO(fsc_closep) int prog = load_nothing(attach_type);
+	FSC_AUTO(fsc_closep) int link = -1;
+	const char *name = TRIAL_KERNEL_FUNCTION;
+	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
+
+	if (prog < 0)
+		return explain(why, n, prog, "loading a program");
+	link = link_fn(prog, &k);
+	return explain(why, n, link, what);
 }
 
 static int try_kprobe_multi(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep)
-	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_MULTI, 0);
-	FSC_AUTO(fsc_closep) int link = -1;
-	const char *name = TRIAL_KERNEL_FUNCTION;
-	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
-
-	if (prog < 0)
-		return no(why, n, prog, "loading a program");
-	link = fsc_sys_link_kprobes(prog, &k);
-	if (link >= 0)
-		return 0;
-	return no(why, n, link, "linking many kernel functions at once (Linux 5.18 with fprobe)");
+	return try_kprobes(FSC_ATTACH_KPROBE_MULTI, fsc_sys_link_kprobes,
+			   "linking many kernel functions at once (Linux 5.18 with fprobe)", why,
+			   n);
 }
 
 static int try_kprobe_session(char *why, unsigned n)
 {
-	FSC_AUTO(fsc_closep)
-	int prog = fsc_sys_load_nothing(BPF_PROG_TYPE_KPROBE, FSC_ATTACH_KPROBE_SESSION, 0);
-	FSC_AUTO(fsc_closep) int link = -1;
-	const char *name = TRIAL_KERNEL_FUNCTION;
-	struct fsc_sys_kprobes k = {.names = &name, .n = 1};
-
-	if (prog < 0)
-		return no(why, n, prog, "loading a program");
-	link = fsc_sys_link_kprobe_session(prog, &k);
-	return link < 0 ? no(why, n, link, "linking entry and return in one (Linux 6.10)") : 0;
+	return try_kprobes(FSC_ATTACH_KPROBE_SESSION, fsc_sys_link_kprobe_session,
+			   "linking entry and return in one (Linux 6.10)", why, n);
 }
 
 static int try_fentry(char *why, unsigned n)
@@ -190,12 +188,12 @@ static int try_fentry(char *why, unsigned n)
 	FSC_AUTO(fsc_closep) int link = -1;
 
 	if (id < 0)
-		return no(why, n, id, "finding a function in the kernel's BTF");
+		return explain(why, n, id, "finding a function in the kernel's BTF");
 	prog = fsc_sys_load_nothing(BPF_PROG_TYPE_TRACING, BPF_TRACE_FENTRY, id);
 	if (prog < 0)
-		return no(why, n, prog, "loading an fentry program");
+		return explain(why, n, prog, "loading an fentry program");
 	link = fsc_sys_link_tracing(prog);
-	return link < 0 ? no(why, n, link, "linking it") : 0;
+	return explain(why, n, link, "linking it");
 }
 
 static int try_kprobe(char *why, unsigned n)
@@ -209,15 +207,15 @@ static int try_ringbuf(char *why, unsigned n)
 	FSC_AUTO(fsc_closep)
 	int map = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_nothing", 0, 0, 65536, NULL);
 
-	return map < 0 ? no(why, n, -errno, "making a ring buffer (Linux 5.8)") : 0;
+	return explain(why, n, map < 0 ? -errno : 0, "making a ring buffer (Linux 5.8)");
 }
 
 /* ---- the optimised uprobe ---- */
 
 enum { NO_FAST = 10, NOP5 = 11, NOP10 = 12, CHILD_DIED = 20 };
 
-/* Runs fn in a child and returns its exit code, or -errno. A child: the calls below may kill. */
-static int in_child(int (*fn)(int go), int go)
+/* Returns the child's exit code, or -errno. In a child because the calls below may be fatal. */
+static int run_in_child(int (*fn)(int go), int go)
 {
 	pid_t pid = fork();
 	int status;
@@ -235,8 +233,8 @@ static int in_child(int (*fn)(int go), int go)
 }
 
 #ifdef __x86_64__
-/* The uprobe system call answers an outsider with the errno that names its generation. */
-static int ask_generation(int go)
+/* Outside of a uprobe this system call fails with an errno that tells its version. */
+static int probe_uprobe_syscall(int go)
 {
 	enum { SYS_UPROBE = 336 };
 
@@ -247,27 +245,27 @@ static int ask_generation(int go)
 	return errno == ENXIO ? NOP5 : errno == EPROTO ? NOP10 : NO_FAST;
 }
 
-static void leave_dead(int sig)
+static void exit_died(int sig)
 {
 	(void)sig;
 	_exit(CHILD_DIED);
 }
 
-/* The signal is caught: the kernel writes a line into its log for each that kills. */
+/* The signal is caught, since the kernel logs every fatal one. */
 static int call_nop5(int go)
 {
-	static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP};
+	static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGTRAP};
 
 	(void)go;
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
-		signal(deadly[i], leave_dead);
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
+		signal(fatal[i], exit_died);
 	for (int i = 0; i < 10; i++)
 		fsc_self_nop5();
 	return 0;
 }
 
-/* The process to be probed: waits for the probe, calls the function so that the kernel optimises
- * it, then lets a child of its own call it. */
+/* The probed process: waits for the probe, calls the function so that the kernel optimises it, then
+ * has a child of its own call it. */
 static int fork_under_probe(int go)
 {
 	char c;
@@ -275,12 +273,12 @@ static int fork_under_probe(int go)
 	if (read(go, &c, 1) != 1)
 		return NO_FAST;
 	call_nop5(go);
-	return in_child(call_nop5, go) == 0 ? 0 : CHILD_DIED;
+	return run_in_child(call_nop5, go) == 0 ? 0 : CHILD_DIED;
 }
 
 static int try_fast(char *why, unsigned n)
 {
-	int answer = in_child(ask_generation, -1);
+	int answer = run_in_child(probe_uprobe_syscall, -1);
 
 	if (answer == NOP5)
 		return 0;
@@ -290,7 +288,8 @@ static int try_fast(char *why, unsigned n)
 	return -ENOTSUP;
 }
 
-/* Forks a process, puts a probe on its nop and sees whether its own child survives calling it. */
+/* Probes the nop in a forked process and checks whether that process's own child survives the call.
+ */
 static int try_fast_fork(char *why, unsigned n)
 {
 	FSC_AUTO(fsc_closep) int link = -1;
@@ -302,7 +301,7 @@ static int try_fast_fork(char *why, unsigned n)
 		return -ENOTSUP;
 	}
 	if (pipe2(go, O_CLOEXEC))
-		return no(why, n, -errno, "making a pipe");
+		return explain(why, n, -errno, "making a pipe");
 	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_DUMPABLE, 0);
@@ -317,7 +316,7 @@ static int try_fast_fork(char *why, unsigned n)
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (link < 0)
-		return no(why, n, link, "probing a 5-byte nop");
+		return explain(why, n, link, "probing a 5-byte nop");
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	snprintf(why, n, "a forked child of the probed process dies (Linux 6.18 to 7.2)");
@@ -326,7 +325,7 @@ static int try_fast_fork(char *why, unsigned n)
 #else
 static int try_fast(char *why, unsigned n)
 {
-	(void)in_child;
+	(void)run_in_child;
 	snprintf(why, n, "only x86-64 has them");
 	return -ENOTSUP;
 }

@@ -1,5 +1,4 @@
-/* What this kernel lets us do, found out by trying it once. Nothing is concluded from a version
- * number. */
+/* What this kernel supports, found out by trying it once, never from its version number. */
 #ifndef FSC_ENGINE_FEATURES_H
 #define FSC_ENGINE_FEATURES_H
 
@@ -26,21 +25,20 @@ enum fsc_feature {
 
 struct fsc_feature_row {
 	const char *name;
-	const char *what; /* it is good for */
+	const char *what; /* it is used for */
 	int (*trial)(char *why,
 		     unsigned n); /* 0: works; -errno and the reason in words otherwise */
-	const char *without;	  /* what happens, or what to do, where it is missing */
+	const char *without;	  /* what happens, or what to do, if it is missing */
 };
 
 extern const struct fsc_feature_row fsc_features[FSC_FEATURE_MAX];
 
-/* 0 if the feature works, else -errno; tried at the first question, remembered. why (may be NULL)
- * gets the reason, valid for the life of the program. Takes milliseconds; starts short-lived
- * children. */
+/* 0 if the feature works, else -errno; tried once. *why (may be NULL) gets the reason, never freed.
+ * Takes milliseconds; starts short-lived children. */
 int fsc_feature_try(enum fsc_feature f, const char **why);
 
-/* Whether many user functions can go into one link (by_pid: limited to a process), asked without
- * attaching: good for the way to a quick start. */
+/* Whether many user functions can go into one link (by_pid: limited to a process), tested without
+ * attaching, for a quick start. */
 bool fsc_feature_uprobe_multi_quick(bool by_pid);
 bool fsc_feature_uprobe_session_quick(void);
 

@@ -1,11 +1,9 @@
-/* Loading the programs on CUDA calls, telling them what they must know, and reading what they send.
- */
+/* Loads the programs on CUDA calls, fills their tables, and reads their records. */
 #include "engine/gpu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -18,17 +16,17 @@
 #include "engine/kfuncs.h"
 #include "engine/preempt.h"
 #include "engine/privilege.h"
-#include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "gpuevent_snoop.skel.h"
 
 enum {
 	RING = 16 << 20,
-	RING_STACKS = 64 << 20, /* of launches, each with its stack */
+	RING_STACKS = 64 << 20, /* if launches carry stacks */
 	MOST_TASKS = 65536,
+	STRIDE = 2 * FSC_GPU_CALLS, /* counters of one CPU: calls that are records, and all hits */
 };
 
-static void freep(struct fsc_gpu_session **s)
+static void gpu_session_freep(struct fsc_gpu_session **s)
 {
 	fsc_gpu_session_free(*s);
 }
@@ -39,21 +37,20 @@ void fsc_gpu_session_free(struct fsc_gpu_session *s)
 		return;
 	fsc_attacher_release(&s->attacher);
 	ring_buffer__free(s->rings);
-	if (s->counts)
-		munmap(s->counts, s->counts_size);
+	fsc_counts_unmap(&s->counts);
 	gpuevent_snoop_bpf__destroy(s->skel);
 	free(s);
 }
 
 /* ---- loading ---- */
 
-static void configure(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
+static void configure_gpu(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
 {
 	struct fsc_config *cfg = (struct fsc_config *)&s->skel->rodata->cfg;
 	struct fsc_gpu_config *gpu = (struct fsc_gpu_config *)&s->skel->rodata->gpu;
 
 	fsc_configure_pidns(cfg);
-	cfg->stride = s->stride;
+	cfg->stride = STRIDE;
 	cfg->self_tgid = (uint32_t)getpid();
 	cfg->only = FSC_ONLY_OTHERS | (o->judged ? FSC_ONLY_WANTED : 0);
 	cfg->stack_guard = o->stacks ? fsc_preempt_guard() : FSC_GUARD_NONE;
@@ -64,7 +61,7 @@ static void configure(struct fsc_gpu_session *s, const struct fsc_gpu_session_op
 	gpu->ring_bytes = RING;
 }
 
-static void choose(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
+static void choose_programs(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o)
 {
 	struct gpuevent_snoop_bpf *k = s->skel;
 
@@ -75,7 +72,7 @@ static void choose(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts 
 					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
 	bpf_program__set_expected_attach_type(k->progs.gpu_multi_exit,
 					      (enum bpf_attach_type)FSC_ATTACH_UPROBE_MULTI);
-	bpf_map__set_max_entries(k->maps.counts, s->n_cpus * s->stride);
+	bpf_map__set_max_entries(k->maps.counts, (uint32_t)libbpf_num_possible_cpus() * STRIDE);
 	bpf_map__set_max_entries(k->maps.tasks, o->max_tasks ? o->max_tasks : MOST_TASKS);
 	if (o->max_tasks)
 		bpf_map__set_max_entries(k->maps.gpu_pythons, o->max_tasks);
@@ -90,7 +87,7 @@ static int on_record(void *arg, void *rec, size_t size)
 	const struct fsc_gpu_rec *r = rec;
 
 	if (size >= sizeof(*r) && r->call >= FSC_GPU_CALIBRATE && r->call < FSC_GPU_CALLS)
-		return 0; /* our own, to know what it costs */
+		return 0; /* from calibration */
 	if (size < sizeof(*r) || r->call >= FSC_GPU_CALIBRATE) {
 		s->damaged++;
 		return 0;
@@ -100,7 +97,7 @@ static int on_record(void *arg, void *rec, size_t size)
 
 static int open_rings(struct fsc_gpu_session *s, struct fsc_err *err)
 {
-	/* In this order: what was told before a launch that is read is read with it. */
+	/* In this order: every event before a launch is read no later than the launch. */
 	s->rings = ring_buffer__new(bpf_map__fd(s->skel->maps.gpu_launches), on_record, s, NULL);
 	if (!s->rings ||
 	    ring_buffer__add(s->rings, bpf_map__fd(s->skel->maps.gpu_events), on_record, s))
@@ -108,19 +105,7 @@ static int open_rings(struct fsc_gpu_session *s, struct fsc_err *err)
 	return 0;
 }
 
-static int map_counts(struct fsc_gpu_session *s, struct fsc_err *err)
-{
-	s->counts_size = (size_t)s->n_cpus * s->stride * sizeof(*s->counts);
-	s->counts =
-	    mmap(NULL, s->counts_size, PROT_READ, MAP_SHARED, bpf_map__fd(s->skel->maps.counts), 0);
-	if (s->counts == MAP_FAILED) {
-		s->counts = NULL;
-		return fsc_err_sys(err, errno, "cannot map the counters");
-	}
-	return 0;
-}
-
-/* What measures the cost of a hit: a launch told at its entry, and a call told at its return. */
+/* For calibration: a launch, recorded at its entry, and a call that is recorded at its return. */
 static const struct fsc_gpu_call own_calls[] = {
     {.op = FSC_GPU_LAUNCH, .flags = FSC_GPU_ENTRY, .n_args = 11},
     {.op = FSC_GPU_SYNC,
@@ -151,8 +136,8 @@ static int fill_calls(struct fsc_gpu_session *s, const struct fsc_gpu_session_op
 	return 0;
 }
 
-static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
-		struct fsc_err *err)
+static int load_programs(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
+			 struct fsc_err *err)
 {
 	int rc;
 
@@ -160,8 +145,8 @@ static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
 	s->skel = gpuevent_snoop_bpf__open();
 	if (!s->skel)
 		return fsc_err_sys(err, errno, "cannot open funcscope's BPF programs");
-	configure(s, o);
-	choose(s, o);
+	configure_gpu(s, o);
+	choose_programs(s, o);
 	rc = gpuevent_snoop_bpf__load(s->skel);
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load gpu's BPF programs");
@@ -173,15 +158,17 @@ static int load(struct fsc_gpu_session *s, const struct fsc_gpu_session_opts *o,
 		rc = fsc_preempt_check("gpu_exit", fsc_gpu_prog(s, true), err);
 	if (!rc)
 		rc = fill_calls(s, o, err);
-	if (!rc)
-		rc = map_counts(s, err);
-	return rc ? rc : open_rings(s, err);
+	if (rc)
+		return rc;
+	rc = fsc_counts_map(&s->counts, s->skel->maps.counts, (uint32_t)libbpf_num_possible_cpus(),
+			    STRIDE);
+	return rc ? fsc_err_sys(err, -rc, "cannot map the counters") : open_rings(s, err);
 }
 
 int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu_session **ret,
 			 struct fsc_err *err)
 {
-	FSC_AUTO(freep) struct fsc_gpu_session *s = NULL;
+	FSC_AUTO(gpu_session_freep) struct fsc_gpu_session *s = NULL;
 	int rc = fsc_session_possible(err);
 
 	if (rc)
@@ -192,10 +179,8 @@ int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu
 	if (!s)
 		return fsc_err_nomem(err);
 	fsc_attacher_init(&s->attacher);
-	s->n_cpus = (uint32_t)libbpf_num_possible_cpus();
-	s->stride = 2 * FSC_GPU_CALLS;
 	fsc_session_log_libbpf();
-	rc = load(s, opts, err);
+	rc = load_programs(s, opts, err);
 	if (!rc)
 		*ret = fsc_take(&s);
 	return rc;
@@ -210,7 +195,7 @@ int fsc_gpu_prog(const struct fsc_gpu_session *s, bool ret)
 	return bpf_program__fd(ret ? k->progs.gpu_exit : k->progs.gpu_entry);
 }
 
-/* ---- what is told to the programs ---- */
+/* ---- the programs' tables ---- */
 
 int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
 			  const struct fsc_gpu_names_at *at, struct fsc_err *err)
@@ -222,11 +207,10 @@ int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
 	return 0;
 }
 
-/* Puts what is known of a process into a table. One that is full is no failure: it is said once,
- * and counted. */
-static int tell_of(struct fsc_gpu_session *s, const struct bpf_map *map, pid_t pid,
-		   const void *value, enum fsc_gpu_full which, const char *what,
-		   struct fsc_err *err)
+/* A full table is not an error: it is reported once, and counted. */
+static int set_process_entry(struct fsc_gpu_session *s, const struct bpf_map *map, pid_t pid,
+			     const void *value, enum fsc_gpu_full which, const char *what,
+			     struct fsc_err *err)
 {
 	if (!bpf_map_update_elem(bpf_map__fd(map), &pid, value, BPF_ANY))
 		return 0;
@@ -245,15 +229,15 @@ int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, str
 {
 	uint8_t verdict = wanted ? FSC_WANTED : FSC_UNWANTED;
 
-	return tell_of(s, s->skel->maps.tasks, pid, &verdict, FSC_GPU_FULL_VERDICTS,
-		       "whether a process counts", err);
+	return set_process_entry(s, s->skel->maps.tasks, pid, &verdict, FSC_GPU_FULL_VERDICTS,
+				 "whether a process counts", err);
 }
 
 int fsc_gpu_session_python(struct fsc_gpu_session *s, pid_t pid, const struct fsc_python *py,
 			   struct fsc_err *err)
 {
-	return tell_of(s, s->skel->maps.gpu_pythons, pid, py, FSC_GPU_FULL_PYTHON,
-		       "that a process is Python", err);
+	return set_process_entry(s, s->skel->maps.gpu_pythons, pid, py, FSC_GPU_FULL_PYTHON,
+				 "that a process is Python", err);
 }
 
 uint64_t fsc_gpu_session_full(const struct fsc_gpu_session *s, enum fsc_gpu_full which)
@@ -293,32 +277,19 @@ int fsc_gpu_session_drain(struct fsc_gpu_session *s,
 	return n < 0 ? fsc_err_sys(err, -n, "cannot read the records of CUDA calls") : 0;
 }
 
-static uint64_t sum(const struct fsc_gpu_session *s, uint32_t at)
-{
-	uint64_t n = 0;
-
-	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
-		n += __atomic_load_n(&s->counts[(size_t)cpu * s->stride + at], __ATOMIC_RELAXED);
-	return n;
-}
-
 uint64_t fsc_gpu_session_seen(const struct fsc_gpu_session *s, uint32_t call)
 {
-	return sum(s, call);
+	return fsc_counts_sum(&s->counts, call);
 }
 
 uint64_t fsc_gpu_session_hits(const struct fsc_gpu_session *s, uint32_t call)
 {
-	return sum(s, FSC_GPU_CALLS + call);
+	return fsc_counts_sum(&s->counts, FSC_GPU_CALLS + call);
 }
 
 uint64_t fsc_gpu_session_loss(const struct fsc_gpu_session *s, enum fsc_loss which)
 {
-	uint32_t key = which;
-	uint64_t n = 0;
-
-	bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.losses), &key, &n);
-	return n;
+	return fsc_loss_read(s->skel->maps.losses, which);
 }
 
 uint64_t fsc_gpu_session_missed(const struct fsc_gpu_session *s)

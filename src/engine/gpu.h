@@ -1,6 +1,6 @@
-/* The engine's side of `gpu`: programs on CUDA calls, in files that come one after the other, and
- * the rings by which calls are told. Everything it holds is a file descriptor, so that whatever
- * kills us, the kernel takes the probes off. */
+/* The engine's side of `gpu`: programs on CUDA calls, in files that are found during the run, and
+ * the rings that carry their records. Everything it holds is a file descriptor, so that the kernel
+ * removes the probes however we die. */
 #ifndef FSC_ENGINE_GPU_H
 #define FSC_ENGINE_GPU_H
 
@@ -14,36 +14,35 @@
 struct fsc_gpu_session;
 
 struct fsc_gpu_session_opts {
-	const struct fsc_gpu_call *calls; /* number 0 is none */
+	const struct fsc_gpu_call *calls; /* index 0 is unused */
 	size_t n_calls;
 	uint32_t stacks; /* enum fsc_gpu_stacks_of */
 	bool python, args;
 	uint32_t sample;
-	uint32_t max_tasks; /* verdicts and interpreters that there is room for; 0: many */
+	uint32_t max_tasks; /* room for verdicts and interpreters; 0: default */
 	bool judged; /* the calls of a process count until fsc_gpu_session_judge() says otherwise */
 };
 
-/* The caller owns *ret. Loads the programs, attaches nothing. */
+/* Loads the programs, attaches nothing. The caller owns *ret. */
 int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu_session **ret,
 			 struct fsc_err *err);
 void fsc_gpu_session_free(struct fsc_gpu_session *s);
 
-/* A place to put a probe on. */
 struct fsc_gpu_place {
 	uint64_t offset;
 	uint32_t call;
 	uint32_t tag; /* for fsc_gpu_session_drop() */
-	bool ret;     /* the return, too */
-	int refused;  /* set: errno, 0 if it took */
+	bool ret;     /* probe the return, too */
+	int refused;  /* set: errno, 0 if attached */
 };
 
-/* Puts the probes of a file on; file is its number, by which names are found. What the kernel
- * refuses is marked, no failure. */
+/* Attaches the probes of a file; file: its index, see fsc_gpu_session_names(). Places that the
+ * kernel refuses are marked, which is no failure. */
 int fsc_gpu_session_attach(struct fsc_gpu_session *s, const char *path, uint32_t file,
 			   struct fsc_gpu_place *places, size_t n, struct fsc_err *err);
-/* Takes all probes with this tag off. */
+/* Detaches all probes with this tag. */
 void fsc_gpu_session_drop(struct fsc_gpu_session *s, uint32_t tag);
-/* Takes all off; the rings can still be read. */
+/* Detaches all; the rings can still be read. */
 void fsc_gpu_session_detach(struct fsc_gpu_session *s);
 
 int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
@@ -52,13 +51,13 @@ int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, str
 /* The process is a Python interpreter. */
 int fsc_gpu_session_python(struct fsc_gpu_session *s, pid_t pid, const struct fsc_python *py,
 			   struct fsc_err *err);
-/* The process is gone. */
+/* The process has exited. */
 void fsc_gpu_session_forget(struct fsc_gpu_session *s, pid_t pid);
 
 /* Readable when a ring fills up. */
 int fsc_gpu_session_fd(const struct fsc_gpu_session *s);
-/* Calls fn for each record that is there, launches first; all that was told before one of them is
- * among the others. fn returns 0 or -errno, which ends it. */
+/* Calls fn for each pending record, launches first; all events before one of them are among the
+ * rest. fn returns 0 or -errno, which ends it. */
 int fsc_gpu_session_drain(struct fsc_gpu_session *s,
 			  int (*fn)(const void *rec, size_t size, void *arg), void *arg,
 			  struct fsc_err *err);
@@ -67,15 +66,14 @@ int fsc_gpu_session_drain(struct fsc_gpu_session *s,
  * attached. */
 int fsc_gpu_session_cost(struct fsc_gpu_session *s, double *ret_entry, double *ret_both,
 			 struct fsc_err *err);
-/* Calls that became, or should have become, a record so far; and all hits, those of calls around
- * others included. */
+/* Calls that became, or should have become, a record so far; and all hits, outer calls included. */
 uint64_t fsc_gpu_session_seen(const struct fsc_gpu_session *s, uint32_t call);
 uint64_t fsc_gpu_session_hits(const struct fsc_gpu_session *s, uint32_t call);
 uint64_t fsc_gpu_session_loss(const struct fsc_gpu_session *s, enum fsc_loss which);
-/* How often a table of the kernel had no room for a process. Its calls are sent all the same. */
+/* How often a table in the kernel had no room for a process. Its calls are recorded anyway. */
 enum fsc_gpu_full { FSC_GPU_FULL_VERDICTS, FSC_GPU_FULL_PYTHON, FSC_GPU_FULL_MAX };
 uint64_t fsc_gpu_session_full(const struct fsc_gpu_session *s, enum fsc_gpu_full which);
-/* Records that were too short, or of no call. */
+/* Records that were too short, or of an unknown call. */
 uint64_t fsc_gpu_session_damaged(const struct fsc_gpu_session *s);
 uint64_t fsc_gpu_session_missed(const struct fsc_gpu_session *s);
 /* "uprobe.multi" or "uprobe" */

@@ -1,4 +1,4 @@
-/* Probes on CUDA calls: which of them make a link, what they are known by, and what a hit costs. */
+/* Probes on CUDA calls: how they are batched into links, and what a hit costs. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -58,7 +58,7 @@ static int attach_tag(const struct gpu_end *e, struct fsc_batch *b, uint32_t tag
 	return fsc_attacher_link(&e->s->attacher, b, err);
 }
 
-/* Returns first: a call whose entry is seen finds its return already watched. */
+/* Returns first: once a call's entry is seen, its return is already probed. */
 int fsc_gpu_session_attach(struct fsc_gpu_session *s, const char *path, uint32_t file,
 			   struct fsc_gpu_place *places, size_t n, struct fsc_err *err)
 {

@@ -2,8 +2,8 @@
 #ifndef FSC_ENGINE_GPU_PRIV_H
 #define FSC_ENGINE_GPU_PRIV_H
 
-#include "engine/attacher.h"
 #include "engine/gpu.h"
+#include "engine/session_priv.h"
 
 struct gpuevent_snoop_bpf;
 struct ring_buffer;
@@ -11,9 +11,7 @@ struct ring_buffer;
 struct fsc_gpu_session {
 	struct gpuevent_snoop_bpf *skel;
 	bool multi;
-	uint32_t n_cpus, stride;
-	uint64_t *counts; /* mapped */
-	size_t counts_size;
+	struct fsc_counts counts;
 	struct fsc_attacher attacher;
 	struct ring_buffer *rings;
 	int (*fn)(const void *rec, size_t size, void *arg);
@@ -21,7 +19,7 @@ struct fsc_gpu_session {
 	uint64_t full[FSC_GPU_FULL_MAX], damaged;
 };
 
-/* The program for an end. */
+/* The program's descriptor; ret: the one for returns. */
 int fsc_gpu_prog(const struct fsc_gpu_session *s, bool ret);
 
 #endif

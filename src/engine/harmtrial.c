@@ -1,7 +1,7 @@
-/* Functions of our own whose first instructions stand for the classes that tests/harm sweeps: those
- * that funcscope attaches to, and those that it refuses because kernels execute them wrongly. A
- * child calls each without and with a probe on it, and what it leaves in the registers, the flags
- * and memory is compared. Only doctor asks. */
+/* Functions of our own whose first instructions represent the classes that tests/harm sweeps: those
+ * that funcscope probes, and those that it refuses because kernels execute them wrongly. A child
+ * calls each without and with a probe, and the registers, flags and memory afterwards are compared.
+ * Only doctor uses this. */
 #include "engine/harmtrial.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@ enum need { ANY, AVX2, AVX512 };
 
 #define M "fsc_harm_memory(%rip)"
 
-/* X(name, what the processor needs, assembly): the first instruction is the one tried. */
+/* X(name, what the processor needs, assembly): the first instruction is the one tested. */
 #define INSNS(X)                                                                                   \
 	X(push, ANY, "push %rcx; pop %rdx")                                                        \
 	X(push_r15, ANY, "push %r9; pop %rdx")                                                     \
@@ -101,7 +101,8 @@ enum need { ANY, AVX2, AVX512 };
 	"fsc_harm_insn_" #name ": " text "\n\tret\n\t.size fsc_harm_insn_" #name                   \
 	", . - fsc_harm_insn_" #name "\n"
 
-/* fsc_harm_call(function, state): loads known values, calls the function, writes what it left. */
+/* fsc_harm_call(function, state): loads known values, calls the function, stores the state
+ * afterwards. */
 __asm__(
     ".data\n.p2align 6\n"
     "fsc_harm_memory: .fill 8, 8, 0x4008000000000003\n"
@@ -147,7 +148,7 @@ static const struct insn_row {
 
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static bool row_is_known(const struct insn_row *row)
+static bool row_is_supported(const struct insn_row *row)
 {
 	switch (row->need) {
 	case AVX2:
@@ -167,8 +168,8 @@ static struct fsc_insn row_insn(const struct insn_row *row)
 
 /* ---- the child ---- */
 
-/* What the child leaves: one row of results without a probe, one with. */
-struct board {
+/* The child's results without a probe, and with one. */
+struct results {
 	struct state plain[ROWS], probed[ROWS];
 	int plain_signal[ROWS], probed_signal[ROWS];
 };
@@ -200,7 +201,7 @@ static void call_rows(struct state *left, int *caught)
 	for (volatile size_t i = 0; i < ROWS; i++) {
 		int signal;
 
-		if (!row_is_known(&rows[i]))
+		if (!row_is_supported(&rows[i]))
 			continue;
 		memcpy(fsc_harm_memory, memory, sizeof(memory));
 		signal = sigsetjmp(rescue, 1);
@@ -211,8 +212,8 @@ static void call_rows(struct state *left, int *caught)
 	memcpy(fsc_harm_memory, memory, sizeof(memory));
 }
 
-/* Says when it is ready for the probes, and waits for them. */
-static int child_main(struct board *b, int ready, int go)
+/* Signals that it is ready for the probes, and waits for them. */
+static int child_main(struct results *b, int ready, int go)
 {
 	char c;
 
@@ -230,7 +231,7 @@ static int child_main(struct board *b, int ready, int go)
 struct links {
 	int fds[ROWS];
 	size_t n;
-	bool on[ROWS]; /* a probe is on it */
+	bool on[ROWS]; /* probed */
 };
 
 static void links_close(struct links *l)
@@ -240,7 +241,7 @@ static void links_close(struct links *l)
 	l->n = 0;
 }
 
-/* On all but what the kernel refuses itself. */
+/* Probes all but those that the kernel itself refuses. */
 static int link_rows(struct links *l)
 {
 	bool multi = fsc_feature_works(FSC_FEATURE_UPROBE_MULTI);
@@ -258,7 +259,8 @@ static int link_rows(struct links *l)
 
 		if (rc)
 			return rc;
-		l->on[i] = row_is_known(&rows[i]) && row_insn(&rows[i]).verdict != FSC_INSN_REFUSED;
+		l->on[i] =
+		    row_is_supported(&rows[i]) && row_insn(&rows[i]).verdict != FSC_INSN_REFUSED;
 		n += l->on[i];
 	}
 	for (size_t i = 0; i < n; i += u.n) {
@@ -275,13 +277,13 @@ static int link_rows(struct links *l)
 
 /* ---- the verdict ---- */
 
-static bool row_differs(const struct board *b, size_t i)
+static bool row_differs(const struct results *b, size_t i)
 {
 	return b->plain_signal[i] != b->probed_signal[i] ||
 	       (!b->plain_signal[i] && memcmp(&b->plain[i], &b->probed[i], sizeof(b->plain[i])));
 }
 
-static int judge(const struct board *b, const struct links *l, char *why, size_t n)
+static int compare_results(const struct results *b, const struct links *l, char *why, size_t n)
 {
 	unsigned taken = 0, good = 0, refused = 0, wrong = 0;
 	char first[FSC_INSN_WHY] = "";
@@ -314,7 +316,7 @@ static int judge(const struct board *b, const struct links *l, char *why, size_t
 	return 0;
 }
 
-static int run_trial(struct board *b, struct links *l)
+static int run_trial(struct results *b, struct links *l)
 {
 	int ready[2], go[2], status = 0, rc;
 	char c;
@@ -353,7 +355,7 @@ static int run_trial(struct board *b, struct links *l)
 
 int fsc_harm_trial(char *why, size_t n)
 {
-	struct board *b =
+	struct results *b =
 	    mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct links l = {0};
 	int rc;
@@ -366,7 +368,7 @@ int fsc_harm_trial(char *why, size_t n)
 	if (rc)
 		snprintf(why, n, "could not be tested: %s", strerror(-rc));
 	else
-		rc = judge(b, &l, why, n);
+		rc = compare_results(b, &l, why, n);
 	munmap(b, sizeof(*b));
 	return rc;
 }

@@ -1,5 +1,5 @@
-/* The table of hazards. Trials load programs of the sort that a run would load, and look at what
- * the kernel made of them; nothing is attached to anybody else. */
+/* The table of hazards. Trials load programs like those of a run and inspect what the kernel made
+ * of them; no other process is probed. */
 #include "engine/hazards.h"
 
 #include <errno.h>
@@ -15,9 +15,8 @@
 #include "engine/preempt.h"
 #include "engine/sys.h"
 
-/* Whether a program on a user function that needs 128 bytes of stack gets a private one; with a
- * tail call in it that is never reached, or without. See refuse_private_stack() in
- * bpf/common.bpf.h. */
+/* Whether a program on a user function that needs 128 bytes of stack gets a private one; with an
+ * unreachable tail call in it, or without. See refuse_private_stack() in bpf/common.bpf.h. */
 static int program_private_stack(bool tail_call)
 {
 	const struct bpf_insn insns[] = {

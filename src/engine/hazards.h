@@ -1,5 +1,4 @@
-/* How this kernel could harm those that are probed, each tried, and what funcscope does about it.
- */
+/* How this kernel could harm probed processes, each tested, and what funcscope does about it. */
 #ifndef FSC_ENGINE_HAZARDS_H
 #define FSC_ENGINE_HAZARDS_H
 
@@ -7,10 +6,10 @@
 
 struct fsc_hazard_row {
 	const char *name;
-	/* 0: harmless here, or kept off; -EFAULT: not; another -errno: could not be tried. What was
-	 * found goes to detail either way. */
+	/* 0: harmless here, or prevented; -EFAULT: not; another -errno: could not be tested. detail
+	 * gets the findings either way. */
 	int (*trial)(char *detail, size_t n);
-	const char *advice; /* where it is not */
+	const char *advice; /* if it is not */
 };
 
 /* Ended by a NULL name. */

@@ -1,4 +1,4 @@
-/* The one thing that no rung of the ladder can do without: the cookie of a place. */
+/* What every rung of the ladder needs: the cookie of a place. */
 #include "engine/kernel.h"
 
 #include <errno.h>

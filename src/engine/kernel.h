@@ -8,10 +8,10 @@
 
 #define FSC_KERNEL_NEEDED "5.15"
 
-/* Whether programs are told by a cookie which of their places was hit: all of ours ask. Tried once,
- * by loading one that asks. true as well where we lack the right to try. */
+/* Whether programs can tell by a cookie which of their places was hit, as all of ours do. Tested
+ * once, by loading one. Also true if we lack the right to try. */
 bool fsc_kernel_has_cookies(void);
-/* The error for a kernel that has none. */
+/* The error for a kernel without them. */
 int fsc_kernel_too_old(const char *release, struct fsc_err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* Looking kernel functions up, and putting calls of them into programs that libbpf is about to
- * load. libbpf could do both from declarations, and would read the whole of the kernel's BTF for it
- * at every start of every command. */
+/* Looks kernel functions up and inserts calls of them into programs that libbpf is about to load.
+ * libbpf could do both from declarations, but would read all of the kernel's BTF at every start of
+ * every command. */
 #include "engine/kfuncs.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "engine/marks.h"
 #include "wire/config.h"
 
-static const char *const names[FSC_KFUNC_MAX] = {
+static const char *const kfunc_names[FSC_KFUNC_MAX] = {
     [FSC_KFUNC_IS_RETURN] = "bpf_session_is_return",
     [FSC_KFUNC_COOKIE] = "bpf_session_cookie",
     [FSC_KFUNC_PREEMPT_OFF] = "bpf_preempt_disable",
@@ -36,7 +36,7 @@ uint32_t fsc_kfunc_id(enum fsc_kfunc f)
 	if (!btf)
 		fsc_log(FSC_LOG_DEBUG, "cannot read the kernel's BTF: %s", strerror(errno));
 	for (int i = 0; btf && i < FSC_KFUNC_MAX; i++) {
-		int id = btf__find_by_name_kind(btf, names[i], BTF_KIND_FUNC);
+		int id = btf__find_by_name_kind(btf, kfunc_names[i], BTF_KIND_FUNC);
 
 		ids[i] = id > 0 ? (uint32_t)id : 0;
 	}
@@ -48,7 +48,7 @@ static struct {
 	bool prepared, wanted;
 } guard;
 
-/* Only here are the instructions complete, with all the functions that they call. */
+/* The instructions are complete only here, with all the functions that they call. */
 static int program_put_guards(struct bpf_program *prog, struct bpf_prog_load_opts *opts,
 			      long cookie)
 {

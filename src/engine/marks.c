@@ -1,4 +1,3 @@
-/* Finding and replacing marks in instructions. */
 #include "engine/marks.h"
 
 #include <stdbool.h>
@@ -24,7 +23,7 @@ size_t fsc_marks_put_number(struct bpf_insn *insns, size_t n, uint64_t mark, uin
 	return found;
 }
 
-/* A call and a jump to what follows it, in the room of the two halves. */
+/* The constant has two halves: a call, and a jump to the next instruction. */
 size_t fsc_marks_put_call(struct bpf_insn *insns, size_t n, uint64_t mark, uint32_t btf_id)
 {
 	size_t found = 0;

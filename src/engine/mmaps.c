@@ -1,7 +1,6 @@
-/* perf's side-band records, from an event that never fires: one buffer per CPU. They are told in
- * the order of time: what a process does on one CPU after it was forked on another must not come
- * first.
- */
+/* perf's side-band records, from an event that never fires: one buffer per CPU. They are reported
+ * in order of time: what a process does on one CPU after it was forked on another must not come
+ * first. */
 #include "engine/mmaps.h"
 
 #include <errno.h>
@@ -29,7 +28,7 @@ struct buffer {
 struct fsc_mmaps {
 	struct fsc_vec buffers; /* struct buffer */
 	uint64_t lost;
-	char *record; /* room for one that wraps round */
+	char *record; /* room for one that wraps around */
 	struct fsc_timeline pending;
 };
 
@@ -78,7 +77,7 @@ static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 	void *p;
 
 	if (fd < 0 && errno == ENODEV)
-		return 0; /* a CPU that is switched off */
+		return 0; /* an offline CPU */
 	if (fd < 0)
 		return fsc_err_sys(err, errno, "cannot monitor what processes map");
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -140,8 +139,8 @@ struct lost {
 	uint64_t id, n;
 };
 
-static int tell(struct fsc_mmaps *m, const struct perf_event_header *h,
-		const struct fsc_mmaps_to *to, struct fsc_err *err)
+static int report_record(struct fsc_mmaps *m, const struct perf_event_header *h,
+			 const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
 	const struct mmap2 *map = (const void *)h;
 	const struct task *task = (const void *)h;
@@ -178,7 +177,7 @@ static int tell(struct fsc_mmaps *m, const struct perf_event_header *h,
 	}
 }
 
-/* A record at `at`, in one piece. */
+/* The record at that offset, in one piece. */
 static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char *data, size_t size,
 						 uint64_t at)
 {
@@ -192,7 +191,7 @@ static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char
 	return (const void *)m->record;
 }
 
-static int keep(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)
+static int queue_record(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)
 {
 	uint64_t time_ns; /* every record ends with it */
 
@@ -213,37 +212,37 @@ static int read_buffer(struct fsc_mmaps *m, struct buffer *b, struct fsc_err *er
 
 		if (h->size < sizeof(*h) + sizeof(uint64_t))
 			break;
-		rc = keep(m, h, err);
+		rc = queue_record(m, h, err);
 		tail += h->size;
 	}
 	__atomic_store_n(&b->head->data_tail, tail, __ATOMIC_RELEASE);
 	return rc;
 }
 
-struct telling {
+struct reporting {
 	struct fsc_mmaps *m;
 	const struct fsc_mmaps_to *to;
 };
 
-static int tell_next(void *record, size_t size, void *arg, struct fsc_err *err)
+static int report_next(void *record, size_t size, void *arg, struct fsc_err *err)
 {
-	const struct telling *t = arg;
+	const struct reporting *t = arg;
 
 	(void)size;
-	return tell(t->m, record, t->to, err);
+	return report_record(t->m, record, t->to, err);
 }
 
-/* A buffer that is read first may lack what comes into it while others are read: only what was
- * there when the reading began is complete. */
+/* Records may arrive in a buffer that was already read while others are read: only those from
+ * before the start of the reading are complete. */
 int fsc_mmaps_read(struct fsc_mmaps *m, const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
-	struct telling t = {m, to};
+	struct reporting t = {m, to};
 	uint64_t began_ns = fsc_clock_mono();
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < m->buffers.n; i++)
 		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), err);
-	return rc ? rc : fsc_timeline_take(&m->pending, began_ns, tell_next, &t, err);
+	return rc ? rc : fsc_timeline_take(&m->pending, began_ns, report_next, &t, err);
 }
 
 uint64_t fsc_mmaps_lost(const struct fsc_mmaps *m)

@@ -1,7 +1,6 @@
-/* The programs that sit on functions, compiled once for each mode: opening and checking the code of
- * all of them takes longer than the code of one does its work in a short run. The objects differ in
- * what their programs do, not in the names of programs and maps, so one skeleton serves them all.
- */
+/* The programs on functions, compiled once for each mode: in a short run, loading and verifying the
+ * code of all modes would take longer than the run itself. The objects have programs and maps of
+ * the same names, so one skeleton serves them all. */
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +12,7 @@
 #include "func_snoop_time.skel.h"
 #include "func_snoop_trace.skel.h"
 
-static const void *object_of(enum fsc_mode mode, size_t *ret_size)
+static const void *object_bytes(enum fsc_mode mode, size_t *ret_size)
 {
 	switch (mode) {
 	case FSC_MODE_TIME:
@@ -34,7 +33,7 @@ struct func_snoop_bpf *fsc_objects_open(enum fsc_mode mode)
 
 	fsc_kfuncs_prepare();
 	if (!rc) {
-		skel->skeleton->data = object_of(mode, &skel->skeleton->data_sz);
+		skel->skeleton->data = object_bytes(mode, &skel->skeleton->data_sz);
 		rc = bpf_object__open_skeleton(skel->skeleton, NULL);
 	}
 	if (!rc)

@@ -1,6 +1,6 @@
-/* Programs that serve one place or one purpose: libbpf has prepared the instructions (maps,
- * configuration), and we load them again under another type, with what belongs to the place put in
- * where they carry a mark. */
+/* Programs for one place or one purpose: libbpf has prepared the instructions (maps,
+ * configuration), and we load them again as another type, with the marks replaced by what belongs
+ * to the place. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,8 @@ static struct bpf_insn *copy_insns(const struct bpf_program *p, size_t *ret_n)
 	return insns;
 }
 
-/* For -v: the end of what the verifier says. Returns code. */
-static int refused(const struct fsc_own *own, const struct bpf_insn *insns, size_t n, int code)
+/* For -v: the end of the verifier's log. Returns code. */
+static int log_refusal(const struct fsc_own *own, const struct bpf_insn *insns, size_t n, int code)
 {
 	enum { ROOM = 1 << 20, SHOWN = 600 };
 	FSC_AUTO(fsc_freep) char *log = fsc_log_shows(FSC_LOG_DEBUG) ? calloc(1, ROOM) : NULL;
@@ -49,8 +49,8 @@ static int refused(const struct fsc_own *own, const struct bpf_insn *insns, size
 	return code;
 }
 
-static int load(struct fsc_session *s, const struct fsc_own *own, const struct bpf_insn *insns,
-		size_t n)
+static int load_insns(struct fsc_session *s, const struct fsc_own *own,
+		      const struct bpf_insn *insns, size_t n)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, opts,
 		    .expected_attach_type = (enum bpf_attach_type)own->attach_type,
@@ -58,8 +58,8 @@ static int load(struct fsc_session *s, const struct fsc_own *own, const struct b
 	int prog = bpf_prog_load(own->type, bpf_program__name(own->from), "GPL", insns, n, &opts);
 
 	if (prog < 0)
-		return refused(own, insns, n, -errno);
-	return fsc_session_keep(&s->programs, prog, NULL) ? -ENOMEM : prog;
+		return log_refusal(own, insns, n, -errno);
+	return fsc_session_keep_fd(&s->programs, prog, NULL) ? -ENOMEM : prog;
 }
 
 int fsc_own_program(struct fsc_session *s, const struct fsc_own *own)
@@ -72,7 +72,7 @@ int fsc_own_program(struct fsc_session *s, const struct fsc_own *own)
 	if (!fsc_marks_put_number(insns, n, FSC_ROW_MARK, own->row))
 		return -EPROTO;
 	fsc_marks_put_number(insns, n, FSC_ARGS_MARK, own->n_args);
-	return load(s, own, insns, n);
+	return load_insns(s, own, insns, n);
 }
 
 int fsc_own_session(struct fsc_session *s, const struct bpf_program *from, int attach_type)
@@ -89,12 +89,12 @@ int fsc_own_session(struct fsc_session *s, const struct bpf_program *from, int a
 	insns = copy_insns(from, &n);
 	if (!insns)
 		return -ENOMEM;
-	/* Without the first or the last the program would do nothing, and nobody would know. */
+	/* Without the first or the last the program would silently do nothing. */
 	if (!fsc_marks_put_call(insns, n, FSC_IS_RETURN_MARK, is_return) ||
 	    !fsc_marks_put_number(insns, n, FSC_ROW_MARK, 1))
 		return -EPROTO;
 	if (!fsc_marks_put_call(insns, n, FSC_COOKIE_MARK, cookie) &&
 	    s->cfg.keep == FSC_KEEP_COOKIE)
 		return -EPROTO;
-	return load(s, &own, insns, n);
+	return load_insns(s, &own, insns, n);
 }

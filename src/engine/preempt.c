@@ -1,7 +1,7 @@
-/* Preemption. Programs on user functions run with preemption on: whatever belongs to a CPU and not
- * to a thread may be somebody else's when they go on. Two such things are the kernel's own, and
- * must be kept off: the stack that the JIT gives a program per CPU (Linux 6.13), and the buffer in
- * which stacks are walked (until Linux 7.0). */
+/* Preemption. Programs on user functions run with preemption on: per-CPU data may have been
+ * overwritten by another thread when they continue. The kernel itself has two cases that must be
+ * avoided: the per-CPU stack that the JIT gives a program (Linux 6.13), and the buffer for walking
+ * stacks (until Linux 7.0). */
 #include "engine/preempt.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "engine/kfuncs.h"
 #include "kernel/tracefs.h"
 
-/* "none voluntary (full) lazy": the one in brackets holds. */
-static bool mode_of_scheduler(char *mode, size_t n)
+/* "none voluntary (full) lazy": the one in brackets is in force. */
+static bool read_preempt_mode(char *mode, size_t n)
 {
 	FSC_AUTO(fsc_freep) char *text = NULL;
 	char *open, *close;
@@ -37,7 +37,7 @@ bool fsc_preempt_possible(char *mode, size_t n)
 	struct utsname u;
 	char word[32] = "";
 
-	if (!mode_of_scheduler(word, sizeof(word)))
+	if (!read_preempt_mode(word, sizeof(word)))
 		snprintf(word, sizeof(word), "%s",
 			 uname(&u) || strstr(u.version, "PREEMPT") ? "unknown" : "none");
 	if (mode)
@@ -53,7 +53,7 @@ enum fsc_stack_guard fsc_preempt_guard(void)
 }
 
 #ifdef __x86_64__
-/* The JIT keeps the private stack's address in r9, which it uses for nothing else:
+/* The JIT keeps the private stack's address in r9, which it does not use otherwise:
  *   mov $address, %r9; add %gs:offset, %r9 */
 static bool code_sets_r9(const uint8_t *code, size_t n)
 {
@@ -97,8 +97,8 @@ int fsc_preempt_private_stack(int prog_fd)
 }
 #endif
 
-/* See refuse_private_stack() in bpf/common.bpf.h: a kernel that gives one all the same would panic
- * once the program is preempted. */
+/* See refuse_private_stack() in bpf/common.bpf.h: a kernel that gives one anyway would panic once
+ * the program is preempted. */
 int fsc_preempt_check(const char *name, int prog_fd, struct fsc_err *err)
 {
 	if (prog_fd < 0 || fsc_preempt_private_stack(prog_fd) <= 0)

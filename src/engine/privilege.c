@@ -1,4 +1,4 @@
-/* Reading our effective capabilities, and the sentence for a refusal. */
+/* Our effective capabilities, and the message for a refusal. */
 #include "engine/privilege.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ const struct fsc_capability fsc_capabilities[] = {
     {0, NULL, NULL, false},
 };
 
-static uint64_t effective(void)
+static uint64_t effective_caps(void)
 {
 	FSC_AUTO(fsc_fclosep) FILE *f = fopen("/proc/self/status", "re");
 	unsigned long long caps = 0;
@@ -38,7 +38,7 @@ static uint64_t effective(void)
 
 bool fsc_privilege_has(int capability)
 {
-	uint64_t caps = effective();
+	uint64_t caps = effective_caps();
 
 	if (caps >> capability & 1)
 		return true;

@@ -1,4 +1,4 @@
-/* Which rights we have and which are missing. */
+/* Which capabilities we have and which are missing. */
 #ifndef FSC_ENGINE_PRIVILEGE_H
 #define FSC_ENGINE_PRIVILEGE_H
 
@@ -17,10 +17,10 @@ struct fsc_capability {
 /* The capabilities that matter, ended by a NULL name. */
 extern const struct fsc_capability fsc_capabilities[];
 
-/* Whether we hold it (CAP_SYS_ADMIN holds the BPF ones too). */
+/* CAP_SYS_ADMIN includes the BPF ones. */
 bool fsc_privilege_has(int capability);
-/* A failure to do something for lack of rights: names the missing capability, or says that none is
- * missing and what else refuses (seccomp, lockdown). */
+/* The error for a missing right: names the capability, or says that none is missing and what else
+ * may refuse (seccomp, lockdown). */
 int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

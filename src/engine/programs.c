@@ -1,5 +1,5 @@
-/* Which programs and maps a session needs, how large, and loading them. What is not needed is not
- * even made: a quick start is worth more than a short list. */
+/* Chooses the programs and maps that a session needs, sizes and loads them. What is not needed is
+ * not created, for a quick start. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -20,12 +20,12 @@
 
 enum {
 	MOST_TASKS = 65536,
-	MOST_ERRORS = 4096,	/* different ones of each function and process */
-	MOST_PIDS = 32768,	/* whose address spaces are kept */
-	MOST_THREADS = 2048,	/* inside probed functions at a time, where the kernel has no task
-				   storage */
-	SPARE_THREADS = 64,	/* while it has none to give at the moment */
-	SLOT_MEMORY = 64 << 20, /* for copies of the measurements, so that CPUs do not share them */
+	MOST_ERRORS = 4096, /* distinct ones, per function and process */
+	MOST_PIDS = 32768,  /* whose address spaces are tracked */
+	MOST_THREADS =
+	    2048, /* inside probed functions at a time, if the kernel has no task storage */
+	SPARE_THREADS = 64,	/* if it temporarily has none */
+	SLOT_MEMORY = 64 << 20, /* for per-CPU copies of the measurements */
 };
 
 size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site)
@@ -37,27 +37,18 @@ size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site)
 	return n;
 }
 
-static bool any_nop(const struct fsc_targets *t)
-{
-	for (size_t i = 0; i < fsc_targets_count(t); i++)
-		if (fsc_targets_at(t, i)->nop5)
-			return true;
-	return false;
-}
-
-/* Whether any place of a class needs a program at that end. */
 static bool any_end(const struct fsc_session *s, enum fsc_site site, enum fsc_end end)
 {
 	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		if (t->site == site && fsc_attach_takes(s, t, end))
+		if (t->site == site && fsc_attach_needs_end(s, t, end))
 			return true;
 	}
 	return false;
 }
 
-static void want(struct bpf_program *p, bool wanted)
+static void want_program(struct bpf_program *p, bool wanted)
 {
 	if (wanted)
 		bpf_program__set_autoload(p, true);
@@ -65,11 +56,11 @@ static void want(struct bpf_program *p, bool wanted)
 
 /* ---- programs ---- */
 
-/* A session that is not loaded yet: its number is not known. */
-enum { SESSION_MEANT = INT_MAX };
+/* A session that is not loaded yet has no descriptor. */
+enum { SESSION_PLANNED = INT_MAX };
 
-/* Whether returns are to be caught by the kernel. Of calls that are not paired a session is of use
- * only where the link is not kept to the processes watched: it leaves the others' returns alone. */
+/* Without paired calls a session is only useful if the link is not limited to the traced processes:
+ * then it does not touch the returns of others. */
 static bool wants_session(const struct fsc_session *s, bool by_pid)
 {
 	for (size_t i = 0; !s->pairs && !by_pid && i < fsc_targets_count(s->targets); i++) {
@@ -81,8 +72,8 @@ static bool wants_session(const struct fsc_session *s, bool by_pid)
 	return s->pairs;
 }
 
-/* What a session serves needs no program for each end, which would take a tenth of a second to
- * check. Where it turns out not to load, everything is done again without one. */
+/* A session replaces the programs for each end, which take a tenth of a second to verify. If it
+ * turns out not to load, everything is redone without one. */
 static int choose_user(struct fsc_session *s, struct fsc_err *err)
 {
 	bool by_pid = s->opts.n_pids && !s->opts.follow, entry, leave;
@@ -95,17 +86,19 @@ static int choose_user(struct fsc_session *s, struct fsc_err *err)
 				   by_pid ? " for one process" : "");
 	if (wants_session(s, by_pid) && s->user_multi && s->opts.via == FSC_VIA_BEST &&
 	    !s->no_session && fsc_feature_uprobe_session_quick())
-		s->user_session = SESSION_MEANT;
+		s->user_session = SESSION_PLANNED;
 	entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
 	leave =
 	    any_end(s, FSC_SITE_USER, FSC_END_RETURN) || any_end(s, FSC_SITE_USER, FSC_END_INSNS);
-	want(s->skel->progs.uprobe_multi_entry, entry && s->user_multi);
-	want(s->skel->progs.uprobe_multi_exit, leave && s->user_multi);
-	want(s->skel->progs.generic_entry, entry && !s->user_multi);
-	want(s->skel->progs.generic_exit, leave && !s->user_multi);
-	want(s->skel->progs.uprobe_session, s->user_session == SESSION_MEANT);
-	s->fast = s->opts.fast_uprobes ||
-		  (any_nop(s->targets) && fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK));
+	want_program(s->skel->progs.uprobe_multi_entry, entry && s->user_multi);
+	want_program(s->skel->progs.uprobe_multi_exit, leave && s->user_multi);
+	want_program(s->skel->progs.generic_entry, entry && !s->user_multi);
+	want_program(s->skel->progs.generic_exit, leave && !s->user_multi);
+	want_program(s->skel->progs.uprobe_session, s->user_session == SESSION_PLANNED);
+	s->fast = s->opts.fast_uprobes;
+	for (size_t i = 0; !s->fast && i < fsc_targets_count(s->targets); i++)
+		s->fast = fsc_targets_at(s->targets, i)->nop5 &&
+			  fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK);
 	return 0;
 }
 
@@ -117,24 +110,24 @@ static void choose_kernel(struct fsc_session *s)
 	bool single = best || s->opts.via == FSC_VIA_SINGLE;
 	bool fentry = best || s->opts.via == FSC_VIA_FENTRY;
 
-	want(s->skel->progs.kprobe_multi_entry, entry && multi);
-	want(s->skel->progs.generic_entry, entry && single);
-	want(s->skel->progs.own_entry, entry && fentry);
-	want(s->skel->progs.kprobe_multi_exit, leave && multi);
-	want(s->skel->progs.generic_exit, leave && single);
-	want(s->skel->progs.own_exit, leave && fentry);
-	want(s->skel->progs.kprobe_session, s->pairs && s->opts.via == FSC_VIA_BEST);
+	want_program(s->skel->progs.kprobe_multi_entry, entry && multi);
+	want_program(s->skel->progs.generic_entry, entry && single);
+	want_program(s->skel->progs.own_entry, entry && fentry);
+	want_program(s->skel->progs.kprobe_multi_exit, leave && multi);
+	want_program(s->skel->progs.generic_exit, leave && single);
+	want_program(s->skel->progs.own_exit, leave && fentry);
+	want_program(s->skel->progs.kprobe_session, s->pairs && s->opts.via == FSC_VIA_BEST);
 }
 
-/* Tracing reads the fields of the record, which raw tracepoints do not have. */
+/* trace reads the fields of the record, which raw tracepoints do not have. */
 static void choose_tracepoints(struct fsc_session *s)
 {
 	bool raw = s->opts.mode != FSC_MODE_TRACE;
 
-	want(s->skel->progs.tracepoint_entry, true);
-	want(s->skel->progs.own_entry, raw);
-	want(s->skel->progs.syscall_enter, raw);
-	want(s->skel->progs.syscall_exit, raw);
+	want_program(s->skel->progs.tracepoint_entry, true);
+	want_program(s->skel->progs.own_entry, raw);
+	want_program(s->skel->progs.syscall_enter, raw);
+	want_program(s->skel->progs.syscall_exit, raw);
 }
 
 static void set_attach_types(struct func_snoop_bpf *skel)
@@ -154,14 +147,14 @@ static void set_attach_types(struct func_snoop_bpf *skel)
 
 /* ---- maps ---- */
 
-static void make(struct bpf_map *m, bool wanted, uint64_t entries)
+static void want_map(struct bpf_map *m, bool wanted, uint64_t entries)
 {
 	bpf_map__set_autocreate(m, wanted);
 	if (wanted && entries)
 		bpf_map__set_max_entries(m, (uint32_t)entries);
 }
 
-/* Copies of the measurements: one per CPU as far as memory goes. */
+/* One copy of the measurements per CPU, as far as memory allows. */
 static void size_slots(struct fsc_session *s)
 {
 	uint64_t most;
@@ -170,7 +163,8 @@ static void size_slots(struct fsc_session *s)
 		return;
 	s->cfg.slots = (s->opts.by ? s->opts.max_keys : s->cfg.calibrate_row) + 1;
 	if (s->opts.rules)
-		s->cfg.slots += s->cfg.calibrate_row; /* a function's own, for keys without */
+		s->cfg.slots +=
+		    s->cfg.calibrate_row; /* one per function, for keys without their own */
 	most = SLOT_MEMORY / (s->cfg.slots * sizeof(struct fsc_slot));
 	s->cfg.stripes = most < 1 ? 1 : most > s->n_cpus ? s->n_cpus : (uint32_t)most;
 }
@@ -187,36 +181,40 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 				   "%u functions on %u CPUs are too many to count at once",
 				   s->cfg.calibrate_row, s->n_cpus);
 	size_slots(s);
-	make(s->skel->maps.counts, true, counters);
-	make(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
-	     (uint64_t)o->max_keys + 1); /* + calibration */
-	make(s->skel->maps.tasks, true, o->follow || o->judged ? MOST_TASKS : tasks ? tasks : 1);
-	make(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
-	make(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
-	make(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE,
-	     s->cfg.keep == FSC_KEEP_HASH ? MOST_THREADS : SPARE_THREADS);
-	make(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
-	make(s->skel->maps.bystanders, s->cfg.bystanders, FSC_MOST_BYSTANDERS);
-	make(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
-	make(s->skel->maps.overheads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE,
-	     SPARE_THREADS);
-	make(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
-	make(s->skel->maps.slot_of, timed && o->by, o->max_keys);
-	make(s->skel->maps.next_slot, timed && o->by && !o->rules, 1);
-	make(s->skel->maps.free_slots, o->rules, o->max_keys);
-	make(s->skel->maps.rules, o->rules, s->cfg.calibrate_row + 1);
-	make(s->skel->maps.errors, o->rules, MOST_ERRORS);
-	make(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
-	make(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
-	make(s->skel->maps.stacks, o->stacks, o->max_stacks);
-	make(s->skel->maps.own_stacks, o->stacks, 0);
-	make(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks, o->max_stacks);
-	make(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
-	make(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
-	make(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
-	make(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
-	make(s->skel->maps.ticks, (o->mode == FSC_MODE_TRACE && o->sample > 1) || o->rules,
-	     s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.counts, true, counters);
+	want_map(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
+		 (uint64_t)o->max_keys + 1); /* + calibration */
+	want_map(s->skel->maps.tasks, true,
+		 o->follow || o->judged ? MOST_TASKS
+		 : tasks		? tasks
+					: 1);
+	want_map(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
+	want_map(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
+	want_map(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE,
+		 s->cfg.keep == FSC_KEEP_HASH ? MOST_THREADS : SPARE_THREADS);
+	want_map(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
+	want_map(s->skel->maps.bystanders, s->cfg.bystanders, FSC_MOST_BYSTANDERS);
+	want_map(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
+	want_map(s->skel->maps.overheads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE,
+		 SPARE_THREADS);
+	want_map(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
+	want_map(s->skel->maps.slot_of, timed && o->by, o->max_keys);
+	want_map(s->skel->maps.next_slot, timed && o->by && !o->rules, 1);
+	want_map(s->skel->maps.free_slots, o->rules, o->max_keys);
+	want_map(s->skel->maps.rules, o->rules, s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.errors, o->rules, MOST_ERRORS);
+	want_map(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
+	want_map(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.stacks, o->stacks, o->max_stacks);
+	want_map(s->skel->maps.own_stacks, o->stacks, 0);
+	want_map(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks,
+		 o->max_stacks);
+	want_map(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
+	want_map(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
+	want_map(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.ticks, (o->mode == FSC_MODE_TRACE && o->sample > 1) || o->rules,
+		 s->cfg.calibrate_row + 1);
 	return 0;
 }
 
@@ -231,12 +229,12 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 		choose_kernel(s);
 	if (fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT))
 		choose_tracepoints(s);
-	want(s->skel->progs.follow_fork, fsc_session_follows(s));
-	want(s->skel->progs.follow_exit, fsc_session_follows(s));
-	want(s->skel->progs.sched_switch, s->opts.off_cpu);
-	want(s->skel->progs.judge_anew, s->opts.judged);
-	want(s->skel->progs.try_threads, s->pairs && s->cfg.keep == FSC_KEEP_STORAGE);
-	want(s->skel->progs.try_overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE);
+	want_program(s->skel->progs.follow_fork, fsc_session_follows(s));
+	want_program(s->skel->progs.follow_exit, fsc_session_follows(s));
+	want_program(s->skel->progs.sched_switch, s->opts.off_cpu);
+	want_program(s->skel->progs.judge_anew, s->opts.judged);
+	want_program(s->skel->progs.try_threads, s->pairs && s->cfg.keep == FSC_KEEP_STORAGE);
+	want_program(s->skel->progs.try_overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE);
 	return rc ? rc : size_maps(s, err);
 }
 
@@ -252,18 +250,33 @@ static void *map_memory(const struct bpf_map *m, size_t size, int prot, size_t *
 	return p == MAP_FAILED ? NULL : p;
 }
 
+int fsc_counts_map(struct fsc_counts *c, const struct bpf_map *m, uint32_t n_cpus, uint32_t stride)
+{
+	size_t size = (size_t)n_cpus * stride * sizeof(*c->at);
+
+	c->n_cpus = n_cpus;
+	c->stride = stride;
+	c->at = map_memory(m, size, PROT_READ, &c->size);
+	return c->at ? 0 : -errno;
+}
+
+void fsc_counts_unmap(struct fsc_counts *c)
+{
+	if (c->at)
+		munmap((void *)c->at, c->size);
+}
+
 static int map_results(struct fsc_session *s, struct fsc_err *err)
 {
-	size_t counts = (size_t)s->n_cpus * s->cfg.stride * sizeof(uint64_t);
 	size_t slots = (size_t)s->cfg.slots * s->cfg.stripes * sizeof(struct fsc_slot);
+	int rc = fsc_counts_map(&s->counts, s->skel->maps.counts, s->n_cpus, s->cfg.stride);
 
-	s->counts = map_memory(s->skel->maps.counts, counts, PROT_READ, &s->counts_size);
-	if (s->counts && slots)
+	if (!rc && slots)
 		s->slots = map_memory(s->skel->maps.slots, slots,
 				      PROT_READ | (s->opts.rules ? PROT_WRITE : 0), &s->slots_size);
-	if (!s->counts || (slots && !s->slots))
-		return fsc_err_sys(err, errno, "cannot map the counters");
-	return 0;
+	if (!rc && slots && !s->slots)
+		rc = -errno;
+	return rc ? fsc_err_sys(err, -rc, "cannot map the counters") : 0;
 }
 
 static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
@@ -280,7 +293,6 @@ static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-/* The expressions of trace. */
 static int fill_programs(struct fsc_session *s, struct fsc_err *err)
 {
 	int map = bpf_map__fd(s->skel->maps.programs);
@@ -291,15 +303,15 @@ static int fill_programs(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-/* The programs for both ends; where the kernel does not take one, two are used instead: -EAGAIN
- * where these have to be loaded first. */
+/* If the kernel does not accept the program for both ends, two are used instead. -EAGAIN: these
+ * must be loaded first. */
 static int load_sessions(struct fsc_session *s)
 {
 	if (bpf_program__autoload(s->skel->progs.kprobe_session) &&
 	    fsc_feature_works(FSC_FEATURE_KPROBE_SESSION))
 		s->kernel_session =
 		    fsc_own_session(s, s->skel->progs.kprobe_session, FSC_ATTACH_KPROBE_SESSION);
-	if (s->user_session != SESSION_MEANT)
+	if (s->user_session != SESSION_PLANNED)
 		return 0;
 	s->user_session =
 	    fsc_own_session(s, s->skel->progs.uprobe_session, FSC_ATTACH_UPROBE_SESSION);
@@ -310,7 +322,7 @@ static int load_sessions(struct fsc_session *s)
 	return -EAGAIN;
 }
 
-/* A thread that calls are kept of by its number knows it. */
+/* The template for threads whose calls are kept by thread ID. */
 static int fill_no_calls(struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_thread none = {.by_id = 1};
@@ -322,7 +334,7 @@ static int fill_no_calls(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-/* Where the kernel knows task storage and has none to give, the session is opened again without. */
+/* If the kernel has task storage but cannot allocate any, the session is opened again without. */
 static int try_storage(const struct fsc_session *s, struct fsc_err *err)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, run);
@@ -335,7 +347,7 @@ static int try_storage(const struct fsc_session *s, struct fsc_err *err)
 	return fsc_err_set(err, ENOMEM, "the kernel has no task storage");
 }
 
-static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
+static int check_private_stacks(const struct fsc_session *s, struct fsc_err *err)
 {
 	const struct bpf_program *const on_user[] = {
 	    s->skel->progs.uprobe_multi_entry, s->skel->progs.uprobe_multi_exit,
@@ -349,14 +361,14 @@ static int check_stacks(const struct fsc_session *s, struct fsc_err *err)
 	return rc;
 }
 
-/* Counted before: where they run out halfway, libbpf takes it for a kernel that lacks something,
- * and says "Invalid argument". */
+/* In advance: if they run out halfway, libbpf concludes that the kernel lacks a feature, and says
+ * "Invalid argument". */
 static int check_descriptors(const struct fsc_session *s, struct fsc_err *err)
 {
-	enum { PASSING = 3 }; /* of libbpf's own trials */
+	enum { TEMPORARY = 3 }; /* for libbpf's own probing */
 	struct bpf_program *p;
 	struct bpf_map *m;
-	size_t n = PASSING;
+	size_t n = TEMPORARY;
 
 	bpf_object__for_each_map(m, s->skel->obj) n += bpf_map__autocreate(m);
 	bpf_object__for_each_program(p, s->skel->obj) n += bpf_program__autoload(p);
@@ -378,7 +390,7 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	rc = load_sessions(s);
 	if (rc)
 		return rc;
-	rc = check_stacks(s, err);
+	rc = check_private_stacks(s, err);
 	if (!rc)
 		rc = try_storage(s, err);
 	if (!rc)

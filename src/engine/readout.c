@@ -1,4 +1,4 @@
-/* Reading a session: counters, keys, losses, and what the kernel says it missed. */
+/* Reading a session: counters, keys, losses, and the hits that the kernel itself missed. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
+#include "model/latency.h"
 
 const char *const fsc_rung_names[FSC_RUNG_MAX] = {
     [FSC_RUNG_UPROBE_SESSION] = "uprobe.session",
@@ -21,19 +22,9 @@ const char *const fsc_rung_names[FSC_RUNG_MAX] = {
     [FSC_RUNG_TRACEPOINT] = "tracepoint",
 };
 
-enum fsc_mode fsc_session_mode(const struct fsc_session *s)
+const struct fsc_session_opts *fsc_session_options(const struct fsc_session *s)
 {
-	return s->opts.mode;
-}
-
-bool fsc_session_monitors(const struct fsc_session *s)
-{
-	return s->opts.rules;
-}
-
-bool fsc_session_copies_stacks(const struct fsc_session *s)
-{
-	return s->opts.copy_stacks;
+	return &s->opts;
 }
 
 bool fsc_session_pairs(const struct fsc_session *s)
@@ -41,7 +32,7 @@ bool fsc_session_pairs(const struct fsc_session *s)
 	return s->pairs;
 }
 
-static bool is_named(const struct fsc_session *s, uint32_t pid)
+static bool is_target_pid(const struct fsc_session *s, uint32_t pid)
 {
 	for (size_t i = 0; i < s->opts.n_pids; i++)
 		if ((uint32_t)s->opts.pids[i] == pid)
@@ -59,20 +50,24 @@ bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hi
 		return false;
 	ret->hits = fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_BYSTANDERS);
 	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid) {
-		ret->partly += is_named(s, pid);
-		ret->processes += !is_named(s, pid);
+		ret->partly += is_target_pid(s, pid);
+		ret->processes += !is_target_pid(s, pid);
 	}
 	return true;
 }
 
-uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
+uint64_t fsc_counts_sum(const struct fsc_counts *c, uint32_t row)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t cpu = 0; cpu < s->n_cpus; cpu++)
-		sum += __atomic_load_n(&s->counts[(size_t)cpu * s->cfg.stride + row],
-				       __ATOMIC_RELAXED);
+	for (uint32_t cpu = 0; cpu < c->n_cpus; cpu++)
+		sum += __atomic_load_n(&c->at[(size_t)cpu * c->stride + row], __ATOMIC_RELAXED);
 	return sum;
+}
+
+uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
+{
+	return fsc_counts_sum(&s->counts, row);
 }
 
 uint64_t fsc_session_open_calls(const struct fsc_session *s)
@@ -92,58 +87,67 @@ bool fsc_session_detached(const struct fsc_session *s)
 	return s->detached;
 }
 
+bool fsc_map_walk_next(struct fsc_map_walk *w)
+{
+	int map = bpf_map__fd(w->map);
+
+	while (!bpf_map_get_next_key(map, w->begun ? w->key : NULL, w->key)) {
+		w->begun = true;
+		if (!bpf_map_lookup_elem(map, w->key, w->value))
+			return true;
+	}
+	return false;
+}
+
 int fsc_session_keys(const struct fsc_session *s,
 		     int (*fn)(const struct fsc_count_key *key, uint64_t count, void *arg),
 		     void *arg, struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.keyed), rc = 0;
-	struct fsc_count_key key, *prev = NULL;
+	struct fsc_count_key key;
 	uint64_t count;
+	struct fsc_map_walk w = {.map = s->skel->maps.keyed, .key = &key, .value = &count};
+	int rc = 0;
 
-	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
-		prev = &key;
-		if (key.row == s->cfg.calibrate_row || bpf_map_lookup_elem(map, &key, &count))
-			continue;
-		rc = fn(&key, count, arg);
-	}
+	while (!rc && fsc_map_walk_next(&w))
+		if (key.row != s->cfg.calibrate_row)
+			rc = fn(&key, count, arg);
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
 /* ---- measurements ---- */
 
-static void add_slot(struct fsc_slot *to, const struct fsc_slot *s)
+/* Programs write to it meanwhile: every word is read once. */
+static void copy_slot(struct fsc_slot *to, const struct fsc_slot *slot)
 {
-	uint64_t *sums = (uint64_t *)to;
-	const uint64_t *from = (const uint64_t *)s;
-	uint64_t low = to->square_low, max = to->max, min = to->min_inverted;
+	uint64_t *words = (uint64_t *)to;
+	const uint64_t *from = (const uint64_t *)slot;
 
 	for (size_t i = 0; i < sizeof(*to) / sizeof(uint64_t); i++)
-		sums[i] += __atomic_load_n(&from[i], __ATOMIC_RELAXED);
-	to->square_high += to->square_low < low;
-	to->max = s->max > max ? s->max : max;
-	to->min_inverted = s->min_inverted > min ? s->min_inverted : min;
+		words[i] = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
 }
 
 void fsc_session_slot(const struct fsc_session *s, uint32_t slot, struct fsc_slot *ret)
 {
+	struct fsc_slot stripe;
+
 	memset(ret, 0, sizeof(*ret));
-	for (uint32_t i = 0; i < s->cfg.stripes; i++)
-		add_slot(ret, &s->slots[(size_t)slot * s->cfg.stripes + i]);
+	for (uint32_t i = 0; i < s->cfg.stripes; i++) {
+		copy_slot(&stripe, &s->slots[(size_t)slot * s->cfg.stripes + i]);
+		fsc_slot_add(ret, &stripe);
+	}
 }
 
 int fsc_session_slots(const struct fsc_session *s,
 		      int (*fn)(const struct fsc_count_key *key, uint32_t slot, void *arg),
 		      void *arg, struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.slot_of), rc = 0;
-	struct fsc_count_key key, *prev = NULL;
+	struct fsc_count_key key;
 	uint32_t slot;
+	struct fsc_map_walk w = {.map = s->skel->maps.slot_of, .key = &key, .value = &slot};
+	int rc = 0;
 
-	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
-		prev = &key;
-		if (!bpf_map_lookup_elem(map, &key, &slot))
-			rc = fn(&key, slot, arg);
-	}
+	while (!rc && fsc_map_walk_next(&w))
+		rc = fn(&key, slot, arg);
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
@@ -165,15 +169,13 @@ int fsc_session_stacks(const struct fsc_session *s,
 				 void *arg),
 		       void *arg, struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.stack_sums), rc = 0;
-	struct fsc_stack_key key, *prev = NULL;
+	struct fsc_stack_key key;
 	struct fsc_stack_sums sums;
+	struct fsc_map_walk w = {.map = s->skel->maps.stack_sums, .key = &key, .value = &sums};
+	int rc = 0;
 
-	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
-		prev = &key;
-		if (!bpf_map_lookup_elem(map, &key, &sums))
-			rc = fn(&key, &sums, arg);
-	}
+	while (!rc && fsc_map_walk_next(&w))
+		rc = fn(&key, &sums, arg);
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
@@ -194,28 +196,33 @@ size_t fsc_session_stack(const struct fsc_session *s, int32_t id, uint64_t *addr
 int fsc_session_new_pids(struct fsc_session *s, int (*fn)(pid_t pid, void *arg), void *arg,
 			 struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.seen_pids), rc = 0;
-	uint32_t pid, next, *prev = NULL;
-	uint8_t told = 1, state;
+	const uint8_t reported = 1;
+	uint32_t pid;
+	uint8_t state;
+	struct fsc_map_walk w = {.map = s->skel->maps.seen_pids, .key = &pid, .value = &state};
+	int rc = 0;
 
-	while (!rc && !bpf_map_get_next_key(map, prev, &next)) {
-		pid = next;
-		prev = &pid;
-		if (bpf_map_lookup_elem(map, &pid, &state) || state)
+	while (!rc && fsc_map_walk_next(&w)) {
+		if (state)
 			continue;
-		bpf_map_update_elem(map, &pid, &told, BPF_EXIST);
+		bpf_map_update_elem(bpf_map__fd(w.map), &pid, &reported, BPF_EXIST);
 		rc = fn((pid_t)pid, arg);
 	}
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
-uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)
+uint64_t fsc_loss_read(const struct bpf_map *losses, enum fsc_loss which)
 {
 	uint32_t key = which;
 	uint64_t n = 0;
 
-	bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.losses), &key, &n);
+	bpf_map_lookup_elem(bpf_map__fd(losses), &key, &n);
 	return n;
+}
+
+uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)
+{
+	return fsc_loss_read(s->skel->maps.losses, which);
 }
 
 uint64_t fsc_session_missed(const struct fsc_session *s)

@@ -1,5 +1,5 @@
-/* The rings that records come by: made after the programs are loaded, one per probe the user named,
- * read by libbpf. */
+/* The rings that carry records: created after the programs are loaded, one per probe that the user
+ * named, read by libbpf. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,11 +14,11 @@ enum {
 	MEMORY = 32 << 20,
 	LEAST = 256 << 10,
 	MOST = 8 << 20,
-	COPIES = 64 << 20, /* of stacks, 20 kB each */
-	OWN = 2 << 20,	   /* a round of calibration, whatever a record has */
+	COPIES = 64 << 20, /* for copied stacks, 20 kB each */
+	OWN = 2 << 20,	   /* enough for a round of calibration */
 };
 
-/* As bpf/rings.bpf.h has it. */
+/* As in bpf/rings.bpf.h. */
 struct ring_row {
 	uint32_t ring, pad;
 	uint64_t lost;
@@ -35,7 +35,7 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s)
 	return bytes;
 }
 
-/* A call whose entry was sent has a record already. */
+/* A call whose entry was sent is already counted. */
 static bool is_first(const struct fsc_session *s, const struct fsc_rec_call *rec)
 {
 	return s->opts.copy_stacks || !s->pairs || rec->event != FSC_CALL_RETURN;
@@ -55,7 +55,7 @@ static int on_own_record(void *arg, void *record, size_t size)
 	return 0;
 }
 
-/* A ring in place i; a descriptor that the session owns, or negative. */
+/* Returns a descriptor that the session owns, or -errno. */
 static int make_ring(struct fsc_session *s, uint32_t i, uint32_t bytes, struct fsc_err *err)
 {
 	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_ring", 0, 0, bytes, NULL);
@@ -63,7 +63,7 @@ static int make_ring(struct fsc_session *s, uint32_t i, uint32_t bytes, struct f
 
 	if (fd < 0)
 		return fsc_err_sys(err, errno, "cannot make a ring buffer of %u bytes", bytes);
-	rc = fsc_session_keep(&s->programs, fd, err);
+	rc = fsc_session_keep_fd(&s->programs, fd, err);
 	if (rc)
 		return rc;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &i, &fd, BPF_ANY))
@@ -85,7 +85,7 @@ static int add_ring(struct fsc_session *s, uint32_t i, struct fsc_err *err)
 	return rc ? fsc_err_sys(err, -rc, "cannot read a ring buffer") : 0;
 }
 
-/* What measures the cost of a hit does not take room from the hits of others. */
+/* Calibration must not take room from the hits of others. */
 static int add_own_ring(struct fsc_session *s, struct fsc_err *err)
 {
 	int fd = make_ring(s, s->opts.n_rings, OWN, err);

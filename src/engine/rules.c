@@ -1,5 +1,5 @@
-/* What a monitor does with a running session: rules of rows, whose calls count, errors, and room
- * that processes leave behind. */
+/* What a monitor does with a running session: rules of rows, verdicts on processes, errors, and
+ * reclaiming the slots of exited processes. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -49,17 +49,14 @@ int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
 		       struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.errors), rc = 0;
-	struct fsc_error_key key, *prev = NULL;
+	struct fsc_error_key key;
 	uint64_t n;
+	struct fsc_map_walk w = {.map = s->skel->maps.errors, .key = &key, .value = &n};
+	int rc = 0;
 
-	while (!rc && !bpf_map_get_next_key(map, prev, &key)) {
-		const uint64_t *taken;
+	while (!rc && fsc_map_walk_next(&w)) {
+		const uint64_t *taken = fsc_map_get(&s->errors_taken, &key, sizeof(key));
 
-		prev = &key;
-		if (bpf_map_lookup_elem(map, &key, &n))
-			continue;
-		taken = fsc_map_get(&s->errors_taken, &key, sizeof(key));
 		n -= taken ? *taken : 0;
 		if (n)
 			rc = fn(&key, n, arg);
@@ -67,8 +64,8 @@ int fsc_session_errors(const struct fsc_session *s,
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
-/* An element that is taken out of the map is given to another key at once, though a program may be
- * about to add to it. So it stays as long as the process runs, and what was in it is remembered. */
+/* A deleted map element is reused for another key at once, though a program may be about to add to
+ * it. So it stays while the process runs, and its previous value is remembered. */
 static int take_error(struct fsc_session *s, int map, const struct fsc_error_key *key,
 		      struct fsc_err *err)
 {
@@ -88,7 +85,8 @@ static int take_error(struct fsc_session *s, int map, const struct fsc_error_key
 	return 0;
 }
 
-/* The next key is asked for before the present one goes: a key that is gone would begin anew. */
+/* The next key is fetched before this one is deleted: after a deleted key the walk would restart.
+ */
 static int forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
 			 void *arg, struct fsc_err *err)
 {
@@ -107,7 +105,7 @@ static int forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pi
 
 /* ---- slots ---- */
 
-static int retire(struct fsc_session *s, const struct fsc_count_key *key, struct fsc_err *err)
+static int retire_slot(struct fsc_session *s, const struct fsc_count_key *key, struct fsc_err *err)
 {
 	int map = bpf_map__fd(s->skel->maps.slot_of);
 	struct fsc_retired *r;
@@ -125,8 +123,8 @@ static int retire(struct fsc_session *s, const struct fsc_count_key *key, struct
 	return 0;
 }
 
-/* Whether a process runs is asked when its keys are gone: a program that has found the slot before
- * runs in one of its threads, which is there as long as the program is. */
+/* Whether a process runs is checked after its keys are deleted: a program that found the slot
+ * before runs in one of its threads, so the process still exists. */
 int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
 		       void *arg, bool *ret_alive, struct fsc_err *err)
 {
@@ -137,7 +135,7 @@ int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid,
 	while (!rc && more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
 		if (what((pid_t)key.pid, arg))
-			rc = retire(s, &key, err);
+			rc = retire_slot(s, &key, err);
 		key = next;
 	}
 	for (size_t i = 0; !*ret_alive && i < s->retired.n; i++)
@@ -145,8 +143,8 @@ int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid,
 	return rc;
 }
 
-/* The kernel promises of an update of a map of maps that programs which could still see the old
- * value are over when it returns. The value is the one that is there. */
+/* When the update of a map of maps returns, the kernel guarantees that programs which could see the
+ * old value have finished. The value does not change here. */
 int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err)
 {
 	uint32_t at = s->opts.n_rings;
@@ -158,7 +156,7 @@ int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-static void give_back(struct fsc_session *s, uint32_t slot)
+static void free_slot(struct fsc_session *s, uint32_t slot)
 {
 	memset(&s->slots[(size_t)slot * s->cfg.stripes], 0,
 	       s->cfg.stripes * sizeof(struct fsc_slot));
@@ -181,14 +179,14 @@ int fsc_session_reclaim(struct fsc_session *s,
 		if (rc)
 			break;
 		s->retired.n--;
-		give_back(s, r.slot);
+		free_slot(s, r.slot);
 	}
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
 /* ---- verdicts ---- */
 
-static void forget_numbers(int map, enum fsc_forget (*what)(pid_t pid, void *arg), void *arg)
+static void forget_pids(int map, enum fsc_forget (*what)(pid_t pid, void *arg), void *arg)
 {
 	uint32_t pid, next;
 	bool more = map >= 0 && !bpf_map_get_next_key(map, NULL, &pid);
@@ -207,9 +205,9 @@ int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid,
 	int rc = forget_errors(s, what, arg, err);
 
 	if (s->opts.judged)
-		forget_numbers(bpf_map__fd(s->skel->maps.tasks), what, arg);
+		forget_pids(bpf_map__fd(s->skel->maps.tasks), what, arg);
 	if (s->opts.stacks & FSC_STACKS_USER)
-		forget_numbers(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
+		forget_pids(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
 	return rc;
 }
 

@@ -9,7 +9,7 @@
 #define STR(x)	   #x
 #define TYPE(name) ".globl " STR(name) "\n.type " STR(name) ", " FUNCTION "\n" STR(name) ":\n"
 #define SIZE(name) ".size " STR(name) ", . - " STR(name) "\n"
-/* The last instruction has a name, too. */
+/* The last instruction has a symbol, too. */
 #define WHOLE(name, body)                                                                          \
 	TYPE(name) body ".globl " STR(name##_end) "\n" STR(name##_end) ":\n\tret\n" SIZE(name)
 

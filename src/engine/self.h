@@ -1,5 +1,4 @@
-/* Functions of funcscope itself that trials and calibration put probes on, and how to address them.
- */
+/* Functions of funcscope itself that trials and calibration probe. */
 #ifndef FSC_ENGINE_SELF_H
 #define FSC_ENGINE_SELF_H
 
@@ -13,7 +12,7 @@
 void fsc_self_ordinary(void);
 /* One whose first instruction the kernel single-steps under a probe. */
 void fsc_self_stepped(void);
-/* The same again, for other ways to probe them: probes of one way must not cost another. */
+/* Copies for other kinds of probe, so that the kinds do not affect each other's cost. */
 void fsc_self_ordinary_ret(void);
 void fsc_self_stepped_ret(void);
 void fsc_self_ordinary_insns(void);
@@ -24,7 +23,7 @@ void fsc_self_stepped_insns_end(void);
 /* A function that begins with a 5-byte nop (x86-64; elsewhere an ordinary one). */
 void fsc_self_nop5(void);
 
-/* Where fn lies in our own file. */
+/* The offset of fn in our own executable. */
 int fsc_self_offset(void (*fn)(void), uint64_t *ret, struct fsc_err *err);
 
 #endif

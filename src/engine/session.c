@@ -1,4 +1,4 @@
-/* The life of a session: open, configure, size the maps, load, attach, read, detach. */
+/* The lifecycle of a session: open, configure, size the maps, load, attach, read, detach. */
 #include "engine/session_priv.h"
 
 #include <errno.h>
@@ -21,8 +21,7 @@
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
 
-/* What the worst rungs take: a descriptor for each probe of each process, and one for its program.
- */
+/* On the lowest rungs: a descriptor for each probe in each process, and one for its program. */
 static size_t most_descriptors(const struct fsc_session *s)
 {
 	enum { OTHERS = 1024 };
@@ -33,7 +32,7 @@ static size_t most_descriptors(const struct fsc_session *s)
 	return 2 * probes * (s->opts.n_pids ? s->opts.n_pids : 1) + OTHERS;
 }
 
-/* For -v: what libbpf says, of a verifier's log the end, where the reason stands. */
+/* For -v: libbpf's messages; of a verifier's log only the end, which has the reason. */
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	enum { SHOWN = 2000 };
@@ -76,7 +75,7 @@ static int load_skeleton(struct fsc_session *s, struct fsc_err *err)
 
 int fsc_session_possible(struct fsc_err *err)
 {
-	enum { LEAST = 8 }; /* with fewer, trials of what the kernel can do fail for want of them */
+	enum { LEAST = 8 }; /* with fewer, the trials of kernel features would fail */
 	const char *why;
 	struct utsname u;
 	int rc;
@@ -101,7 +100,8 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 	if (rc)
 		return rc;
 	fsc_descriptors_raise(most_descriptors(s));
-	/* Again without what the kernel does not take: sessions first, then task storage. */
+	/* Retried without what the kernel refuses: first without sessions, then without task
+	 * storage. */
 	for (;;) {
 		rc = load_skeleton(s, err);
 		if (rc == -EAGAIN)
@@ -115,7 +115,7 @@ static int open_session(struct fsc_session *s, struct fsc_err *err)
 	}
 }
 
-/* Rows may be attached again long after the caller's list is gone. */
+/* Rows may be attached again long after the caller has freed its list. */
 static int copy_ids(struct fsc_session *s, struct fsc_err *err)
 {
 	const size_t n_pids = s->opts.n_pids, n_tids = s->opts.n_tids;
@@ -166,7 +166,7 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 
 /* ---- attaching and detaching ---- */
 
-int fsc_session_keep(struct fsc_vec *fds, int fd, struct fsc_err *err)
+int fsc_session_keep_fd(struct fsc_vec *fds, int fd, struct fsc_err *err)
 {
 	int *slot = fsc_vec_push(fds);
 
@@ -183,7 +183,7 @@ int fsc_session_keep_link(struct fsc_session *s, int fd, size_t target, struct f
 	return fsc_attacher_keep(&s->attacher, fd, fsc_targets_at(s->targets, target)->row, err);
 }
 
-void fsc_session_add(struct fsc_batch *b, size_t target, uint64_t where, uint64_t flags)
+void fsc_session_add_place(struct fsc_batch *b, size_t target, uint64_t where, uint64_t flags)
 {
 	struct fsc_session_end *e = b->arg;
 	const struct fsc_target *t = fsc_targets_at(e->s->targets, target);
@@ -204,19 +204,19 @@ bool fsc_session_attaches(const struct fsc_session *s, size_t target)
 		fsc_targets_at(s->targets, target)->row == (uint32_t)s->resumed_row);
 }
 
-void fsc_session_stand(struct fsc_session *s, enum fsc_rung rung, size_t n)
+void fsc_session_count_rung(struct fsc_session *s, enum fsc_rung rung, size_t n)
 {
 	if (s->resumed_row < 0)
 		s->on_rung[rung] += n;
 }
 
-int fsc_session_linked(const struct fsc_batch *b, int fd, size_t n)
+int fsc_session_note_link(const struct fsc_batch *b, int fd, size_t n)
 {
 	const struct fsc_session_end *e = b->arg;
 
-	/* Of a function that is probed twice, the entry counts. */
+	/* A function that is probed at both ends counts once. */
 	if (fd >= 0 && (!e->s->pairs || e->end == FSC_END_ENTRY || e->end == FSC_END_BOTH))
-		fsc_session_stand(e->s, e->rung, n);
+		fsc_session_count_rung(e->s, e->rung, n);
 	return fd;
 }
 
@@ -244,7 +244,7 @@ int fsc_session_refuse(struct fsc_session *s, size_t target, int code, struct fs
 	return 0;
 }
 
-static int all_refused(const struct fsc_session *s, struct fsc_err *err)
+static int report_all_refused(const struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_refused *r = FSC_AT(struct fsc_refused, &s->refused, 0);
 	const struct fsc_target *t = fsc_targets_at(s->targets, r->target);
@@ -279,11 +279,11 @@ int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 	if (!rc)
 		rc = attach_places(s, err);
 	if (!rc && s->refused.n == fsc_targets_count(s->targets))
-		rc = all_refused(s, err);
+		rc = report_all_refused(s, err);
 	if (rc)
 		fsc_session_detach(s);
-	/* Not sooner: a perf event that is being closed holds up those that are opened (attaching
-	 * 23 functions took 180 ms instead of 115). */
+	/* Not earlier: closing a perf event delays opening others (attaching 23 functions took 180
+	 * ms instead of 115). */
 	fsc_attacher_drop(&s->attacher, FSC_TAG_CALIBRATION);
 	s->attached = !rc;
 	return rc;
@@ -317,8 +317,7 @@ void fsc_session_free(struct fsc_session *s)
 	fsc_attacher_release(&s->attacher);
 	for (size_t i = 0; i < s->programs.n; i++)
 		close(*FSC_AT(int, &s->programs, i));
-	if (s->counts)
-		munmap((void *)s->counts, s->counts_size);
+	fsc_counts_unmap(&s->counts);
 	if (s->slots)
 		munmap((void *)s->slots, s->slots_size);
 	ring_buffer__free(s->rings);

@@ -13,8 +13,6 @@
 
 #include "base/cleanup.h"
 
-#define FSC_SYS_SOME_FILE "/proc/self/exe"
-
 /* BPF_LINK_CREATE's arguments as the kernel lays them out, the parts used here. */
 struct link_create {
 	uint32_t prog_fd, target_fd, attach_type, flags;
@@ -33,7 +31,7 @@ struct link_create {
 	};
 };
 
-static uint64_t ptr(const void *p)
+static uint64_t ptr_to_u64(const void *p)
 {
 	return (uint64_t)(uintptr_t)p;
 }
@@ -64,10 +62,10 @@ static int link_uprobes(int prog, const struct fsc_sys_uprobes *u, uint32_t atta
 	struct link_create lc = {
 	    .prog_fd = (uint32_t)prog,
 	    .attach_type = attach_type,
-	    .uprobe_multi = {.path = ptr(u->path),
-			     .offsets = ptr(u->offsets),
-			     .ref_ctr_offsets = ptr(u->ref_ctrs),
-			     .cookies = ptr(u->cookies),
+	    .uprobe_multi = {.path = ptr_to_u64(u->path),
+			     .offsets = ptr_to_u64(u->offsets),
+			     .ref_ctr_offsets = ptr_to_u64(u->ref_ctrs),
+			     .cookies = ptr_to_u64(u->cookies),
 			     .cnt = u->n,
 			     .flags = u->ret,
 			     .pid = (uint32_t)u->pid},
@@ -86,40 +84,31 @@ int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u)
 	return link_uprobes(prog, u, FSC_ATTACH_UPROBE_SESSION);
 }
 
-/* A kernel that knows the link says that "/" is not a file; one that does not, that the call is
- * invalid. */
-static bool knows(int prog, int (*link)(int prog, const struct fsc_sys_uprobes *u))
+/* How the kernel answers a link that it must refuse. */
+static int try_link(int prog, uint32_t attach_type, const char *path, pid_t pid)
 {
 	uint64_t offset = 0;
-	struct fsc_sys_uprobes u = {.path = "/", .offsets = &offset, .n = 1};
-	int rc = link(prog, &u);
+	struct fsc_sys_uprobes u = {.path = path, .offsets = &offset, .n = 1, .pid = pid};
+	FSC_AUTO(fsc_closep) int fd = link_uprobes(prog, &u, attach_type);
 
-	if (rc >= 0)
-		close(rc);
-	return rc == -EBADF;
+	return fd;
 }
 
+/* A kernel that supports the link says that "/" is not a file; others say EINVAL. */
 bool fsc_sys_knows_uprobes(int prog)
 {
-	return knows(prog, fsc_sys_link_uprobes);
+	return try_link(prog, FSC_ATTACH_UPROBE_MULTI, "/", 0) == -EBADF;
 }
 
 bool fsc_sys_knows_uprobe_session(int prog)
 {
-	return knows(prog, fsc_sys_link_uprobe_session);
+	return try_link(prog, FSC_ATTACH_UPROBE_SESSION, "/", 0) == -EBADF;
 }
 
-/* A kernel that filters rightly refuses process -1 as invalid; one that does not, looks for it. */
+/* A kernel that filters correctly rejects process -1 as invalid; others look for it. */
 bool fsc_sys_knows_uprobes_pid(int prog)
 {
-	uint64_t offset = 0;
-	struct fsc_sys_uprobes u = {
-	    .path = FSC_SYS_SOME_FILE, .offsets = &offset, .n = 1, .pid = -1};
-	int rc = fsc_sys_link_uprobes(prog, &u);
-
-	if (rc >= 0)
-		close(rc);
-	return rc == -EINVAL;
+	return try_link(prog, FSC_ATTACH_UPROBE_MULTI, "/proc/self/exe", -1) == -EINVAL;
 }
 
 static int link_kprobes(int prog, const struct fsc_sys_kprobes *k, uint32_t attach_type)
@@ -129,9 +118,9 @@ static int link_kprobes(int prog, const struct fsc_sys_kprobes *k, uint32_t atta
 	    .attach_type = attach_type,
 	    .kprobe_multi = {.flags = k->ret,
 			     .cnt = k->n,
-			     .addrs = ptr(k->addrs),
-			     .syms = k->addrs ? 0 : ptr(k->names),
-			     .cookies = ptr(k->cookies)},
+			     .addrs = ptr_to_u64(k->addrs),
+			     .syms = k->addrs ? 0 : ptr_to_u64(k->names),
+			     .cookies = ptr_to_u64(k->cookies)},
 	};
 
 	return link_create(&lc);
@@ -223,7 +212,7 @@ int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, boo
 	if (rc)
 		return rc;
 	attr.config |= ref_ctr << 32; /* format/ref_ctr_offset: config:32-63 since it exists */
-	attr.config1 = ptr(path);
+	attr.config1 = ptr_to_u64(path);
 	attr.config2 = offset;
 	return perf_open(&attr, pid);
 }
@@ -246,7 +235,7 @@ int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool r
 
 	if (rc)
 		return rc;
-	attr.config1 = addr ? 0 : ptr(name);
+	attr.config1 = addr ? 0 : ptr_to_u64(name);
 	attr.config2 = addr ? addr + offset : offset;
 	return perf_open(&attr, 0);
 }
@@ -275,7 +264,8 @@ uint64_t fsc_sys_prog_missed(int prog)
 
 uint64_t fsc_sys_link_missed(int link)
 {
-	/* struct bpf_link_info of 6.7: two different arms keep `missed` at two places. */
+	/* struct bpf_link_info of 6.7: `missed` is at different offsets in two members of the
+	 * union. */
 	struct {
 		uint32_t type, id, prog_id, pad;
 		union {

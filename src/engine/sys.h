@@ -1,6 +1,6 @@
-/* The system calls behind probes, raw: links of every sort and the perf events under them. Written
+/* The raw system calls behind probes: links of every kind and the perf events under them. Written
  * out because Debian 12's libbpf and kernel headers are older than multi and session links. Each
- * returns a descriptor the caller owns, or -errno. */
+ * returns a descriptor that the caller owns, or -errno. */
 #ifndef FSC_ENGINE_SYS_H
 #define FSC_ENGINE_SYS_H
 
@@ -31,19 +31,19 @@ struct fsc_sys_uprobes {
 };
 
 int fsc_sys_link_uprobes(int prog, const struct fsc_sys_uprobes *u);
-/* The same by a perf event, which takes one place; -E2BIG with more. */
+/* The same by a perf event, for a single place; -E2BIG with more. */
 int fsc_sys_link_uprobe(int prog, const struct fsc_sys_uprobes *u);
 /* The same with a program loaded as a session: entry and return. */
 int fsc_sys_link_uprobe_session(int prog, const struct fsc_sys_uprobes *u);
-/* Whether the kernel knows links on many user functions, and whether it filters them by process as
- * it should (before 6.10 it did by thread). Asked with arguments it must refuse, so that nothing is
- * attached: taking a probe off takes tens of milliseconds. prog: any that is loaded with that
- * attach type. */
+/* Whether the kernel has links on many user functions, and whether it filters them by process as it
+ * should (before 6.10 it did by thread). Tested with arguments that it must refuse, so that nothing
+ * is attached: detaching takes tens of milliseconds. prog: any that is loaded with that attach
+ * type. */
 bool fsc_sys_knows_uprobes(int prog);
-/* prog: made for a session. */
+/* prog: loaded for a session. */
 bool fsc_sys_knows_uprobe_session(int prog);
 bool fsc_sys_knows_uprobes_pid(int prog);
-/* One link on many kernel functions: by address, or by name where addrs is NULL. */
+/* One link on many kernel functions: by address, or by name if addrs is NULL. */
 struct fsc_sys_kprobes {
 	const uint64_t *addrs;
 	const char *const *names;
@@ -56,21 +56,20 @@ int fsc_sys_link_kprobes(int prog, const struct fsc_sys_kprobes *k);
 int fsc_sys_link_kprobe_session(int prog, const struct fsc_sys_kprobes *k);
 /* An fentry or fexit program that was loaded for its function. */
 int fsc_sys_link_tracing(int prog);
-/* A program on a perf event, with its cookie. The event becomes the link's and is closed here; one
- * that could not be opened is passed on: -errno. */
+/* A program on a perf event, with its cookie. The link takes over the event, whose descriptor is
+ * closed; a negative perf_fd is returned. */
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie);
 
-/* Perf events to hang a program on. pid 0: every process. */
+/* Perf events to attach a program to. pid 0: every process. */
 int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, bool ret, pid_t pid);
-/* By address where addr is not 0, else by name; offset inside the function. */
+/* By address unless addr is 0, else by name; offset within the function. */
 int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool ret);
 int fsc_sys_perf_tracepoint(int id);
 
 /* How often the kernel did not run a program because another was running on that CPU; 0 if unknown.
  */
 uint64_t fsc_sys_prog_missed(int prog);
-/* How often a link's probes were not taken (kprobe.multi and perf kprobes since 6.7); 0 if unknown.
- */
+/* How often a link's probes were missed (kprobe.multi and perf kprobes since 6.7); 0 if unknown. */
 uint64_t fsc_sys_link_missed(int link);
 
 #endif

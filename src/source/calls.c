@@ -1,5 +1,5 @@
-/* Records are copied out of the rings at once, so that these stay empty, and wait a little: another
- * CPU may still be writing one that is earlier. */
+/* Records are copied out of the rings at once, to keep these empty, and are held back a little:
+ * another CPU may still be writing an earlier one. */
 #include "source/calls.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "source/calls_priv.h"
 #include "types/types.h"
@@ -18,7 +17,7 @@ void fsc_call_source_free(struct fsc_call_source *s)
 {
 	if (!s)
 		return;
-	fsc_timeline_release(&s->waiting);
+	fsc_timeline_release(&s->pending);
 	for (size_t i = 0; i < s->open.n; i++)
 		free(FSC_AT(struct record, &s->open, i)->call);
 	fsc_vec_release(&s->open);
@@ -29,16 +28,11 @@ void fsc_call_source_free(struct fsc_call_source *s)
 	free(s);
 }
 
-static void fsc_call_source_freep(struct fsc_call_source **s)
-{
-	fsc_call_source_free(*s);
-}
-
 int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 			const struct fsc_call_opts *opts, struct fsc_call_source **ret,
 			struct fsc_err *err)
 {
-	FSC_AUTO(fsc_call_source_freep) struct fsc_call_source *s = calloc(1, sizeof(*s));
+	struct fsc_call_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return fsc_err_nomem(err);
@@ -46,11 +40,11 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 	s->namer = namer;
 	s->opts = *opts;
 	s->to_wall = fsc_clock_ns(CLOCK_REALTIME) - fsc_clock_mono();
-	fsc_timeline_init(&s->waiting);
+	fsc_timeline_init(&s->pending);
 	s->open = FSC_VEC_INIT(struct record);
 	s->frames = FSC_VEC_INIT(const char *);
 	s->used = FSC_VEC_INIT(int32_t);
-	*ret = fsc_take(&s);
+	*ret = s;
 	return 0;
 }
 
@@ -59,7 +53,7 @@ void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer)
 	s->namer = namer;
 }
 
-static int note(const void *record, size_t size, void *arg)
+static int queue_record(const void *record, size_t size, void *arg)
 {
 	struct fsc_call_source *s = arg;
 	const struct fsc_rec_call *call = record;
@@ -69,11 +63,11 @@ static int note(const void *record, size_t size, void *arg)
 		return -EBADMSG;
 	fsc_live_funcs(s->live, &n);
 	if (call->row == n)
-		return 0; /* our own, to know what it costs */
-	return fsc_timeline_add(&s->waiting, call->time_ns, record, size, NULL);
+		return 0; /* from calibration */
+	return fsc_timeline_add(&s->pending, call->time_ns, record, size, NULL);
 }
 
-/* ---- showing one ---- */
+/* ---- showing a call ---- */
 
 static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 {
@@ -102,9 +96,9 @@ static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 	return fsc_namer_frames(s->namer, &a, add_frame, &s->frames, err);
 }
 
-/* The function that returned stands before where it returned to; where the return was caught by its
- * instruction it is on the stack itself. */
-static void drop_double(struct fsc_vec *frames)
+/* The function that returned is put before the frame that it returned to; if the return was probed
+ * at its instruction, the stack has it already. */
+static void drop_duplicate_frame(struct fsc_vec *frames)
 {
 	const char **f = frames->data;
 
@@ -114,7 +108,7 @@ static void drop_double(struct fsc_vec *frames)
 	frames->n--;
 }
 
-/* The frames of both stacks lie in one array, the kernel's first. */
+/* The frames of both stacks are in one array, the kernel's first. */
 static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec,
 		       struct fsc_call *c, struct fsc_err *err)
 {
@@ -128,21 +122,22 @@ static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec
 		rc = add_frame(&own, &s->frames, err);
 	if (!rc && s->opts.kernel_stack)
 		rc = add_stack(s, rec, true, err);
-	drop_double(&s->frames);
+	drop_duplicate_frame(&s->frames);
 	c->n_kernel = s->frames.n;
 	if (!rc && with_own && !in_kernel && s->opts.user_stack)
 		rc = add_frame(&own, &s->frames, err);
 	if (!rc && s->opts.user_stack)
 		rc = add_stack(s, rec, false, err);
 	if (!c->n_kernel)
-		drop_double(&s->frames);
+		drop_duplicate_frame(&s->frames);
 	c->n_user = s->frames.n - c->n_kernel;
 	c->kernel_stack = s->frames.data;
 	c->user_stack = s->frames.n ? c->kernel_stack + c->n_kernel : NULL;
 	return rc;
 }
 
-static int note_used(struct fsc_call_source *s, const struct fsc_rec_call *rec, struct fsc_err *err)
+static int add_used_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec,
+			   struct fsc_err *err)
 {
 	const int32_t ids[] = {rec->kstack, rec->ustack};
 
@@ -157,10 +152,10 @@ static int note_used(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 	return 0;
 }
 
-static bool is_awaited(const struct fsc_call_source *s, int32_t id)
+static bool is_stack_pending(const struct fsc_call_source *s, int32_t id)
 {
-	for (size_t i = 0; i < s->waiting.records.n; i++) {
-		const struct fsc_rec_call *rec = fsc_timeline_at(&s->waiting, i);
+	for (size_t i = 0; i < s->pending.records.n; i++) {
+		const struct fsc_rec_call *rec = fsc_timeline_at(&s->pending, i);
 
 		if (rec->kstack == id || rec->ustack == id)
 			return true;
@@ -168,15 +163,15 @@ static bool is_awaited(const struct fsc_call_source *s, int32_t id)
 	return false;
 }
 
-/* A record that is written right now with one of these stacks will be shown without. */
-static void drop_used(struct fsc_call_source *s)
+/* A record that is being written now with one of these stacks will be shown without it. */
+static void drop_used_stacks(struct fsc_call_source *s)
 {
 	if (s->used.n < s->opts.drop_stacks)
 		return;
 	for (size_t i = 0; i < s->used.n; i++) {
 		int32_t id = *FSC_AT(int32_t, &s->used, i);
 
-		if (!is_awaited(s, id))
+		if (!is_stack_pending(s, id))
 			fsc_session_drop_stack(fsc_live_session(s->live), id);
 	}
 	s->used.n = 0;
@@ -203,7 +198,7 @@ static int name_address(struct fsc_call_source *s, const struct fsc_call *c, boo
 	return fsc_namer_frames(s->namer, &a, put_symbol, &s->text, err);
 }
 
-/* Values that their type says more of than the number does. */
+/* Values whose type says more than the number. */
 static int name_values(struct fsc_call_source *s, struct fsc_call *c, struct fsc_err *err)
 {
 	size_t at[FSC_TRACE_VALUES];
@@ -235,7 +230,7 @@ static int name_values(struct fsc_call_source *s, struct fsc_call *c, struct fsc
 	return 0;
 }
 
-/* A return value by its type, cut to its size. */
+/* Formats a return value by its type, and cuts it to its size. */
 static int name_return(struct fsc_call_source *s, uint32_t row, struct fsc_call *c,
 		       struct fsc_err *err)
 {
@@ -262,7 +257,7 @@ static int name_return(struct fsc_call_source *s, uint32_t row, struct fsc_call 
 	return 0;
 }
 
-/* The stack of a call that was shown at its entry was shown there. */
+/* A call that was shown at its entry was shown with its stack. */
 static bool has_stack(const struct fsc_call_source *s, const struct fsc_rec_call *rec, bool slow)
 {
 	if (!s->opts.kernel_stack && !s->opts.user_stack)
@@ -284,7 +279,7 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 
 	if (rec->row >= n)
 		return fsc_err_set(err, EBADMSG, "a record from the kernel belongs to no function");
-	/* The return of a call that was shown at its entry has no values of its own. */
+	/* The return of a call that was shown at its entry has no values. */
 	if (s->opts.formats && (s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN))
 		format = &s->opts.formats[rec->row];
 	rc = fsc_call_decode(rec, r->size, &funcs[rec->row], format, &c, err);
@@ -295,7 +290,7 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 	if (!rc && has_stack(s, rec, c.slow))
 		rc = name_stacks(s, rec, &c, err);
 	if (!rc && s->opts.drop_stacks)
-		rc = note_used(s, rec, err);
+		rc = add_used_stacks(s, rec, err);
 	if (rc)
 		return rc;
 	c.depth = depth;
@@ -303,7 +298,7 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 	return w->fn(&c, w->arg, err);
 }
 
-/* ---- order ---- */
+/* ---- reading ---- */
 
 static int show_open(struct showing *w, struct fsc_err *err)
 {
@@ -326,11 +321,11 @@ int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, v
 	int rc = s->namer ? fsc_namer_tick(s->namer, fsc_live_session(s->live), err) : 0;
 
 	if (!rc)
-		rc = fsc_session_drain(fsc_live_session(s->live), note, s, err);
+		rc = fsc_session_drain(fsc_live_session(s->live), queue_record, s, err);
 	if (!rc)
-		rc = fsc_timeline_take(&s->waiting, until, fsc_calls_take, &w, err);
+		rc = fsc_timeline_take(&s->pending, until, fsc_calls_take_record, &w, err);
 	if (s->opts.drop_stacks)
-		drop_used(s);
+		drop_used_stacks(s);
 	return rc || !last ? rc : show_open(&w, err);
 }
 

@@ -1,5 +1,5 @@
-/* Traced calls of a live session: records from the rings, put in the order of time, entry and
- * return joined where asked, stacks named. */
+/* Traced calls of a live session: records from the rings, sorted by time, entry and return joined
+ * if asked for, stacks symbolised. */
 #ifndef FSC_SOURCE_CALLS_H
 #define FSC_SOURCE_CALLS_H
 
@@ -12,15 +12,16 @@
 struct fsc_call_source;
 
 enum fsc_call_shape {
-	FSC_CALLS_SINGLE, /* each record is shown */
-	FSC_CALLS_JOINED, /* one for entry and return together, when it returns */
-	FSC_CALLS_TREE, /* each when it happens, with its depth; a call without calls inside once */
+	FSC_CALLS_SINGLE, /* one line per record */
+	FSC_CALLS_JOINED, /* one line per call, when it returns */
+	FSC_CALLS_TREE,	  /* entry and return when they happen, with the depth; one line for a call
+			     without inner calls */
 };
 
-/* What a function returns. */
+/* The type of a return value. */
 struct fsc_returned {
 	const struct fsc_type *type; /* NULL: not known */
-	bool readable;		     /* in the register that is read */
+	bool readable;		     /* it is in the register that is read */
 };
 
 struct fsc_call_opts {
@@ -28,11 +29,11 @@ struct fsc_call_opts {
 	const struct fsc_format *formats;   /* per row; NULL: none */
 	const struct fsc_returned *returns; /* per row; NULL: nothing is known */
 	bool kernel_stack, user_stack;
-	bool slow_stacks; /* of slow calls alone */
-	/* After so many the stacks that were shown leave the kernel's memory, for a run without an
-	 * end; 0: never. */
+	bool slow_stacks; /* only of slow calls */
+	/* For endless runs: once this many stacks were shown, they are deleted in the kernel; 0:
+	 * never. */
 	uint32_t drop_stacks;
-	bool own_frame; /* a return's stack begins with the function that returned */
+	bool own_frame; /* put the function that returned at the top of a return's stack */
 };
 
 typedef int (*fsc_call_fn)(const struct fsc_call *c, void *arg, struct fsc_err *err);
@@ -42,10 +43,10 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 			const struct fsc_call_opts *opts, struct fsc_call_source **ret,
 			struct fsc_err *err);
 void fsc_call_source_free(struct fsc_call_source *s);
-/* Names come from another one from now on. */
+/* Replaces the namer. */
 void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer);
-/* Reads the rings and calls fn for what is old enough that nothing earlier can still come; last:
- * for everything, also calls that did not return. */
+/* Reads the rings and calls fn for records that are old enough that no earlier one can follow;
+ * last: for all, including calls that did not return. */
 int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, void *arg,
 			 struct fsc_err *err);
 /* Calls that came too late to be in order. */

@@ -1,5 +1,5 @@
-/* Entries and returns of calls, joined: which return belongs to which entry, what is over without
- * one, and how deep a call is in a tree. */
+/* Joins entries and returns of calls: which return belongs to which entry, which calls will never
+ * return, and how deep a call is in a tree. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,8 +10,8 @@ static bool same_call(const struct record *a, const struct fsc_rec_call *b)
 	return a->call->tid == b->tid && a->call->row == b->row && a->call->entry_ns == b->entry_ns;
 }
 
-/* Whether two entries are one call, of which several probes tell: the same function at the same
- * place of the stack. (A function that another one jumped to is at the same place, too.) */
+/* Whether two entries, from different probes, are one call: the same function at the same stack
+ * position. (A function reached by a tail jump is at the same position, too.) */
 static bool same_entry(const struct fsc_call_source *s, const struct fsc_rec_call *a,
 		       const struct fsc_rec_call *b)
 {
@@ -23,7 +23,7 @@ static bool same_entry(const struct fsc_call_source *s, const struct fsc_rec_cal
 	       !strcmp(funcs[a->row].binary, funcs[b->row].binary);
 }
 
-/* In how many calls the one at place `at` of the open ones is. */
+/* How many calls enclose the open call at that index. */
 static uint32_t depth_of(const struct fsc_call_source *s, size_t at)
 {
 	const struct fsc_rec_call *call = FSC_AT(struct record, &s->open, at)->call, *outer = NULL;
@@ -54,8 +54,7 @@ static void close_call(struct fsc_vec *open, size_t at)
 	open->n--;
 }
 
-/* What a return adds to the record of its entry. */
-static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
+static void join_return(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
 {
 	entry->event = FSC_CALL_BOTH;
 	entry->flags |= STACK_OF_ENTRY;
@@ -64,8 +63,7 @@ static void join(struct fsc_rec_call *entry, const struct fsc_rec_call *ret)
 	entry->time_ns = ret->time_ns;
 }
 
-/* In a tree: the thread's innermost call is not shown until something happens inside it. SHOWN: it
- * was. */
+/* In a tree the innermost call of a thread is shown only when something happens inside it. */
 static int show_opener(struct showing *w, const struct fsc_rec_call *entry, struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
@@ -88,41 +86,55 @@ static int show_opener(struct showing *w, const struct fsc_rec_call *entry, stru
 	return rc;
 }
 
-/* Whether an open call is over when another one of its thread begins, as bpf/calls.bpf.h has it: it
- * lies deeper on the same stack, or is the same function at the same place. */
-static bool is_over(const struct fsc_rec_call *c, const struct fsc_rec_call *entry)
+/* Whether an open call cannot return any more because another one of its thread begins, as in
+ * bpf/calls.bpf.h: it is deeper on the same stack, or the same function at the same position. */
+static bool is_over(const struct fsc_call_source *s, const struct fsc_rec_call *c,
+		    const struct fsc_rec_call *entry)
 {
 	uint64_t at = c->duration_ns, now = entry->duration_ns;
 	bool other_stack = now >> 63 && (at ^ now) >> 14;
 
+	(void)s;
 	if (c->tid != entry->tid || other_stack)
 		return false;
 	return at < now || (at == now && c->row == entry->row);
 }
 
-/* Calls that were left by longjmp() or an exception are known to be when the thread goes on. */
-static int show_over(struct showing *w, const struct fsc_rec_call *entry, struct fsc_err *err)
+/* Whether an open call was made inside another one. */
+static bool is_inside(const struct fsc_call_source *s, const struct fsc_rec_call *c,
+		      const struct fsc_rec_call *outer)
+{
+	return c->tid == outer->tid && !same_entry(s, c, outer);
+}
+
+/* Shows and closes the open calls, from index first on, that `by` says will not return because of
+ * that call; outer ones first. */
+static int show_unreturned(struct showing *w, size_t first, const struct fsc_rec_call *call,
+			   bool (*by)(const struct fsc_call_source *s, const struct fsc_rec_call *c,
+				      const struct fsc_rec_call *call),
+			   struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
 	int rc = 0;
 
-	for (size_t k = 0; !rc && k < open->n; k++) {
-		const struct record *r = FSC_AT(struct record, open, k);
+	for (size_t i = first; !rc && i < open->n; i++) {
+		const struct record *r = FSC_AT(struct record, open, i);
 
-		if (is_over(r->call, entry) && !(r->call->flags & SHOWN))
-			rc = fsc_calls_show(w, r, fsc_calls_depth(w, k), err);
+		if (by(w->s, r->call, call) && !(r->call->flags & SHOWN))
+			rc = fsc_calls_show(w, r, fsc_calls_depth(w, i), err);
 	}
-	for (size_t k = open->n; k-- > 0;)
-		if (is_over(FSC_AT(struct record, open, k)->call, entry))
-			close_call(open, k);
+	for (size_t i = open->n; i-- > first;)
+		if (by(w->s, FSC_AT(struct record, open, i)->call, call))
+			close_call(open, i);
 	return rc;
 }
 
+/* Only when a thread goes on are calls known to have been left by longjmp() or an exception. */
 static int take_entry(struct showing *w, const struct record *r, struct fsc_err *err)
 {
 	struct record *slot;
 	void *copy;
-	int rc = show_over(w, r->call, err);
+	int rc = show_unreturned(w, 0, r->call, is_over, err);
 
 	if (!rc && w->s->opts.shape == FSC_CALLS_TREE)
 		rc = show_opener(w, r->call, err);
@@ -138,30 +150,6 @@ static int take_entry(struct showing *w, const struct record *r, struct fsc_err 
 	return 0;
 }
 
-/* Calls deeper in the thread than the one that returns never will: they are shown as they are, the
- * outer ones first. */
-static int show_left(struct showing *w, size_t at, struct fsc_err *err)
-{
-	struct fsc_vec *open = &w->s->open;
-	const struct fsc_rec_call *entry = FSC_AT(struct record, open, at)->call;
-	int rc = 0;
-
-	for (size_t k = at + 1; !rc && k < open->n; k++) {
-		struct record *inner = FSC_AT(struct record, open, k);
-
-		if (inner->call->tid == entry->tid && !same_entry(w->s, inner->call, entry) &&
-		    !(inner->call->flags & SHOWN))
-			rc = fsc_calls_show(w, inner, fsc_calls_depth(w, k), err);
-	}
-	for (size_t k = open->n; k-- > at + 1;) {
-		const struct fsc_rec_call *inner = FSC_AT(struct record, open, k)->call;
-
-		if (inner->tid == entry->tid && !same_entry(w->s, inner, entry))
-			close_call(open, k);
-	}
-	return rc;
-}
-
 static int take_return(struct showing *w, const struct record *r, struct fsc_err *err)
 {
 	struct fsc_vec *open = &w->s->open;
@@ -174,8 +162,8 @@ static int take_return(struct showing *w, const struct record *r, struct fsc_err
 		if (same_call(FSC_AT(struct record, open, i), r->call))
 			break;
 	if (i >= last)
-		return 0; /* the entry was lost, and counted */
-	rc = show_left(w, i, err);
+		return 0; /* its entry was dropped, and counted */
+	rc = show_unreturned(w, i + 1, FSC_AT(struct record, open, i)->call, is_inside, err);
 	if (rc)
 		return rc;
 	entry = FSC_AT(struct record, open, i);
@@ -183,14 +171,14 @@ static int take_return(struct showing *w, const struct record *r, struct fsc_err
 	if (entry->call->flags & SHOWN) {
 		rc = fsc_calls_show(w, r, depth, err);
 	} else {
-		join(entry->call, r->call);
+		join_return(entry->call, r->call);
 		rc = fsc_calls_show(w, entry, depth, err);
 	}
 	close_call(open, i);
 	return rc;
 }
 
-int fsc_calls_take(void *record, size_t size, void *showing, struct fsc_err *err)
+int fsc_calls_take_record(void *record, size_t size, void *showing, struct fsc_err *err)
 {
 	struct showing *w = showing;
 	struct fsc_call_source *s = w->s;

@@ -28,8 +28,8 @@ void fsc_chunks_release(struct fsc_chunks *c)
 
 /* ---- by name ---- */
 
-/* The number at the end of "...funcscope.PID.N" or "/memfd:funcscope.N (deleted)"; -1: no such
- * name. A PID other than ours is no such name, either. */
+/* The N of "...funcscope.PID.N" or "/memfd:funcscope.N (deleted)"; -1: another name, or another
+ * PID. */
 static int chunk_number(const char *name, uint32_t pid)
 {
 	static const char memfd[] = "/memfd:funcscope.";
@@ -53,7 +53,7 @@ static int chunk_number(const char *name, uint32_t pid)
 	return !*end && n < FUNCSCOPE_CHUNKS ? (int)n : -1;
 }
 
-/* Opens what the links of a directory below /proc/PID name as chunks. Returns how many. */
+/* Opens the chunks among the links of a directory below /proc/PID. Returns how many. */
 static int open_links(const char *dir, struct fsc_chunks *c)
 {
 	DIR *d = opendir(dir);
@@ -94,7 +94,7 @@ static int connect_below(const char *root, pid_t pid, uid_t uid, uint32_t inner)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Whoever listens there must be the process we mean. */
+	/* The listener must be the process that we mean. */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) ||
 	    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) || peer.pid != pid) {
 		close(fd);
@@ -103,7 +103,7 @@ static int connect_below(const char *root, pid_t pid, uid_t uid, uint32_t inner)
 	return fd;
 }
 
-/* In the process's own root, where we may look into it; else in ours. */
+/* In the process's own root if we may access it, else in ours. */
 static int connect_to(pid_t pid, uid_t uid, uint32_t inner)
 {
 	char root[32];
@@ -163,12 +163,12 @@ static int ask_socket(pid_t pid, uid_t uid, struct fsc_chunks *c)
 
 /* ---- either ---- */
 
-/* The number that a process has for itself, in its own pid namespace. */
+/* The pid of a process in its own pid namespace. */
 static uint32_t inner_pid(pid_t pid)
 {
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
 	char path[64], line[256];
 	uint32_t last = (uint32_t)pid;
-	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
 	f = fopen(path, "re");
@@ -176,8 +176,6 @@ static uint32_t inner_pid(pid_t pid)
 		if (!strncmp(line, "NSpid:", 6))
 			for (char *p = strtok(line + 6, " \t\n"); p; p = strtok(NULL, " \t\n"))
 				last = (uint32_t)strtoul(p, NULL, 10);
-	if (f)
-		fclose(f);
 	return last;
 }
 
@@ -196,7 +194,7 @@ int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)
 	rc = open_links(path, ret);
 	if (rc > 0 && ret->fd[0] >= 0)
 		return 0;
-	if (rc >= 0) { /* a program that closes what it does not know keeps its mappings */
+	if (rc >= 0) { /* a program that closes unknown descriptors keeps its mappings */
 		snprintf(path, sizeof(path), "/proc/%d/map_files", (int)pid);
 		open_links(path, ret);
 		if (ret->fd[0] >= 0)

@@ -1,4 +1,4 @@
-/* Starting a command, waiting for it, and leaving nothing of it behind. */
+/* Starts a command, waits for it, and kills what it leaves running. */
 #include "source/command.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ void fsc_command_guard_begin(struct fsc_command_guard *g)
 	sigaddset(&g->set, SIGTERM);
 	sigaddset(&g->set, SIGHUP);
 	sigaddset(&g->set, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* whoever ignored it would take the status from us */
+	signal(SIGCHLD, SIG_DFL); /* if it were ignored, the exit status would be lost */
 	sigprocmask(SIG_BLOCK, &g->set, &g->old);
 }
 
@@ -32,7 +32,7 @@ void fsc_command_guard_end(struct fsc_command_guard *g)
 }
 
 /* In the child. */
-static void redirect(const struct fsc_command_opts *o)
+static void redirect_output(const struct fsc_command_opts *o)
 {
 	int null = open("/dev/null", O_RDWR), errors = STDERR_FILENO;
 
@@ -49,11 +49,11 @@ static void redirect(const struct fsc_command_opts *o)
 		close(errors);
 }
 
-static void become(const struct fsc_command_opts *o, const struct fsc_command_guard *g)
+static void exec_command(const struct fsc_command_opts *o, const struct fsc_command_guard *g)
 {
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	redirect(o);
+	redirect_output(o);
 	sigprocmask(SIG_SETMASK, &g->old, NULL);
 	if (!setenv(FSC_COMMAND_RECORD, o->record, 1) &&
 	    !setenv(FSC_COMMAND_DIRECTORY, o->memory, 1))
@@ -61,20 +61,20 @@ static void become(const struct fsc_command_opts *o, const struct fsc_command_gu
 	_exit(127);
 }
 
-/* Whether it has ended; it stays there to be waited for, so that its number means no one else. */
-static bool has_ended(pid_t pid)
+/* Leaves it a zombie, so that its pid is not reused. */
+static bool has_exited(pid_t pid)
 {
 	siginfo_t si = {0};
 
 	return waitid(P_PID, (id_t)pid, &si, WEXITED | WNOHANG | WNOWAIT) || si.si_pid == pid;
 }
 
-/* True: a signal told us to end. */
-static bool wait_for(pid_t pid, const struct fsc_command_guard *g, uint64_t *ret_ns)
+/* True: a signal asked us to end. */
+static bool wait_for_exit(pid_t pid, const struct fsc_command_guard *g, uint64_t *ret_ns)
 {
 	bool interrupted = false;
 
-	while (!has_ended(pid)) {
+	while (!has_exited(pid)) {
 		int sig = sigwaitinfo(&g->set, NULL);
 
 		if (sig < 0 || sig == SIGCHLD)
@@ -86,7 +86,7 @@ static bool wait_for(pid_t pid, const struct fsc_command_guard *g, uint64_t *ret
 	return interrupted;
 }
 
-static uint64_t cpu_time(const struct rusage *ru)
+static uint64_t cpu_time_ns(const struct rusage *ru)
 {
 	return ((uint64_t)ru->ru_utime.tv_sec + (uint64_t)ru->ru_stime.tv_sec) * 1000000000u +
 	       ((uint64_t)ru->ru_utime.tv_usec + (uint64_t)ru->ru_stime.tv_usec) * 1000u;
@@ -103,14 +103,14 @@ int fsc_command_run(const struct fsc_command_opts *o, const struct fsc_command_g
 	if (pid < 0)
 		return fsc_err_sys(err, errno, "cannot start a process");
 	if (!pid)
-		become(o, g);
-	setpgid(pid, pid); /* both do it, so that it is done whoever comes first */
-	interrupted = wait_for(pid, g, &end);
+		exec_command(o, g);
+	setpgid(pid, pid); /* also done in the child: whichever runs first */
+	interrupted = wait_for_exit(pid, g, &end);
 	kill(-pid, SIGKILL);
 	while (wait4(pid, &ret->status, 0, &ru) < 0)
 		if (errno != EINTR)
 			return fsc_err_sys(err, errno, "cannot wait for '%s'", o->text);
 	ret->wall_ns = end - start;
-	ret->cpu_ns = cpu_time(&ru);
+	ret->cpu_ns = cpu_time_ns(&ru);
 	return interrupted ? fsc_err_set(err, EINTR, "interrupted while '%s' ran", o->text) : 0;
 }

@@ -1,5 +1,5 @@
 /* Reading a running session. Counts are never cleared in the kernel: an interval is the difference
- * of two snapshots, so that no hit falls between reading and clearing. */
+ * of two snapshots, so that no hit is lost between reading and clearing. */
 #include "source/live.h"
 
 #include <stdio.h>
@@ -132,7 +132,7 @@ void fsc_live_note_sampled(struct fsc_live *l, uint32_t row, const struct fsc_sa
 
 /* ---- snapshots ---- */
 
-struct keyed {
+struct counting {
 	struct fsc_live *live;
 	struct fsc_profile *out;
 };
@@ -151,7 +151,7 @@ static void fill_key(struct fsc_live *l, const struct fsc_count_key *key, struct
 
 static int add_key(const struct fsc_count_key *key, uint64_t count, void *arg)
 {
-	struct keyed *k = arg;
+	struct counting *k = arg;
 	struct fsc_count *c = fsc_vec_push(&k->out->counts);
 
 	if (!c)
@@ -181,7 +181,7 @@ static int add_functions(struct fsc_live *l, bool zeros, struct fsc_profile *out
 
 int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, struct fsc_err *err)
 {
-	struct keyed k = {l, ret};
+	struct counting k = {l, ret};
 	int rc;
 
 	*ret = (struct fsc_profile){
@@ -212,13 +212,14 @@ int fsc_live_arm(struct fsc_live *l, struct fsc_err *err)
 	return rc;
 }
 
-struct timed {
+struct timing {
 	struct fsc_live *live;
 	struct fsc_latencies *out;
 };
 
-static int add_slot(struct timed *t, const struct fsc_count_key *key, uint32_t slot)
+static int add_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
 {
+	struct timing *t = arg;
 	struct fsc_latency *row = fsc_latencies_add(t->out);
 
 	if (!row)
@@ -229,35 +230,22 @@ static int add_slot(struct timed *t, const struct fsc_count_key *key, uint32_t s
 	return 0;
 }
 
-static int add_slot_key(const struct fsc_count_key *key, uint32_t slot, void *arg)
+/* The slots of functions. With keys they hold what keys without a slot of their own measured, and
+ * are left out if that is nothing. */
+static int add_function_slots(struct timing *t, bool zeros, struct fsc_err *err)
 {
-	return add_slot(arg, key, slot);
-}
+	bool keyed = t->live->by;
 
-static int add_slots(struct timed *t, bool zeros, struct fsc_err *err)
-{
-	for (uint32_t i = 0; i < t->live->targets->rows.n; i++) {
-		struct fsc_count_key key = {.row = i};
-
-		if (!zeros && !fsc_session_seen(t->live->session, i))
-			continue;
-		if (add_slot(t, &key, i + 1))
-			return fsc_err_nomem(err);
-	}
-	return 0;
-}
-
-/* Of a monitor, what keys without a slot of their own have measured together. */
-static int add_shared_slots(struct timed *t, struct fsc_err *err)
-{
 	for (uint32_t i = 0; i < t->live->targets->rows.n; i++) {
 		struct fsc_count_key key = {.row = i};
 		struct fsc_latency *row;
 
-		if (add_slot(t, &key, i + 1))
+		if (!keyed && !zeros && !fsc_session_seen(t->live->session, i))
+			continue;
+		if (add_slot(&key, i + 1, t))
 			return fsc_err_nomem(err);
 		row = FSC_AT(struct fsc_latency, &t->out->rows, t->out->rows.n - 1);
-		if (row->slot->count)
+		if (!keyed || row->slot->count)
 			continue;
 		free(row->slot);
 		t->out->rows.n--;
@@ -268,8 +256,8 @@ static int add_shared_slots(struct timed *t, struct fsc_err *err)
 int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret,
 		       struct fsc_err *err)
 {
-	struct timed t = {l, ret};
-	int rc;
+	struct timing t = {l, ret};
+	int rc = 0;
 
 	*ret = (struct fsc_latencies){
 	    .funcs = l->funcs,
@@ -278,10 +266,10 @@ int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret
 	    .rows = FSC_VEC_INIT(struct fsc_latency),
 	    .time_ns = fsc_clock_ns(CLOCK_REALTIME),
 	};
-	rc = l->by ? fsc_session_slots(l->session, add_slot_key, &t, err)
-		   : add_slots(&t, zeros, err);
-	if (!rc && l->by && fsc_session_monitors(l->session))
-		rc = add_shared_slots(&t, err);
+	if (l->by)
+		rc = fsc_session_slots(l->session, add_slot, &t, err);
+	if (!rc && (!l->by || fsc_session_options(l->session)->rules))
+		rc = add_function_slots(&t, zeros, err);
 	if (rc)
 		fsc_latencies_release(ret);
 	return rc;

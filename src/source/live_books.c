@@ -1,4 +1,4 @@
-/* The books of a session: everything seen was kept or lost for a reason that has a name. */
+/* The books of a session: everything seen was kept, or lost for a named reason. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +21,13 @@ static const char *refusal_text(int code)
 	return code == EMFILE ? "out of file descriptors (ulimit -n)" : fsc_err_text(code);
 }
 
-/* Per row: the places that took, and whether a refusal of it is listed. */
+/* Per row: its attached places, and whether a refusal is already listed. */
 struct row_places {
 	size_t left;
 	bool listed;
 };
 
-/* NULL: memory is out. Caller frees. */
+/* NULL: out of memory. Caller frees. */
 static struct row_places *count_places(const struct fsc_live *l)
 {
 	const struct fsc_vec *refused = fsc_session_refused(l->session);
@@ -45,7 +45,7 @@ static struct row_places *count_places(const struct fsc_live *l)
 	return rows;
 }
 
-/* A function is listed once, however many of its places were refused: either all or some. */
+/* A function is listed once, however many of its places were refused. partly: only some of them. */
 static int add_refusals(struct fsc_live *l, struct row_places *rows, bool partly)
 {
 	const struct fsc_vec *refused = fsc_session_refused(l->session);
@@ -63,7 +63,7 @@ static int add_refusals(struct fsc_live *l, struct row_places *rows, bool partly
 	return rc;
 }
 
-/* What was refused: functions, then those that stand on some of their places. */
+/* Functions without a probe first, then those with probes on some of their places. */
 static int list_refusals(struct fsc_live *l, struct row_places *rows, struct fsc_summary *s,
 			 struct fsc_err *err)
 {
@@ -116,14 +116,15 @@ static uint64_t count_stacks(struct fsc_live *l, struct fsc_err *err)
 
 static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *err)
 {
+	const struct fsc_session_opts *o = fsc_session_options(l->session);
 	struct fsc_profile all;
 	uint64_t kept;
 
-	if (fsc_session_mode(l->session) == FSC_MODE_TRACE || fsc_session_copies_stacks(l->session))
+	if (o->mode == FSC_MODE_TRACE || o->copy_stacks)
 		return fsc_session_records(l->session);
-	if (fsc_session_mode(l->session) == FSC_MODE_TIME)
+	if (o->mode == FSC_MODE_TIME)
 		return count_timed(l, err);
-	if (fsc_session_mode(l->session) == FSC_MODE_STACK)
+	if (o->mode == FSC_MODE_STACK)
 		return count_stacks(l, err);
 	if (!l->by || fsc_live_snapshot(l, false, &all, err))
 		return seen;
@@ -147,7 +148,7 @@ static void add_cost(const struct fsc_live *l, uint64_t cpu_ns, bool of_machine,
 	if (!s->cost_known)
 		return;
 	s->ns_per_hit = s->seen ? total / (double)s->seen : l->costs.ns[l->cost_class[0]].outer;
-	/* Hits that a predicate or --sample left out were hits. */
+	/* Hits that a predicate or --sample left out cost as much. */
 	total += s->ns_per_hit * (double)(s->filtered + s->sampled_out);
 	s->share_known = cpu_ns > 0;
 	s->share_of_machine = of_machine;
@@ -170,7 +171,6 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 	}
 }
 
-/* Functions that stand on at least one place. */
 static size_t count_attached(const struct fsc_live *l, const struct row_places *rows)
 {
 	size_t n = 0;
@@ -187,9 +187,9 @@ enum {
 	TRACE = 1 << FSC_MODE_TRACE
 };
 
-/* What was seen and not kept, by name. Of paired calls there are also those that have not returned:
- * they were still running at the end, were left by longjmp() or an exception, or lie deeper than
- * the kernel keeps returns. */
+/* Seen but not kept, by name. For paired calls, calls that have not returned are added later: still
+ * running at the end, left by longjmp() or an exception, or deeper than the kernel keeps returns.
+ */
 static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 {
 	static const struct {
@@ -207,7 +207,7 @@ static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 	    {FSC_LOSS_TOO_DEEP, "too_deep", TIME | STACK | TRACE},
 	    {FSC_LOSS_NO_THREAD, "no_thread", TIME | STACK | TRACE},
 	};
-	unsigned mode = 1u << fsc_session_mode(l->session);
+	unsigned mode = 1u << fsc_session_options(l->session)->mode;
 	uint64_t sum = 0;
 	size_t n = 0;
 
@@ -230,8 +230,8 @@ static uint64_t count_seen(const struct fsc_live *l)
 	return n;
 }
 
-/* Calls that were seen and have not returned. Counted by themselves once the probes are off; while
- * calls go on, whatever is not explained otherwise. */
+/* Seen calls that have not returned. Once the probes are detached they are counted independently;
+ * until then they are the remainder. */
 static uint64_t count_unreturned(const struct fsc_live *l, const struct fsc_summary *s,
 				 uint64_t lost)
 {
@@ -245,11 +245,11 @@ static uint64_t count_unreturned(const struct fsc_live *l, const struct fsc_summ
 static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_err *err)
 {
 	uint64_t lost = add_losses(l, s);
-	enum fsc_mode mode = fsc_session_mode(l->session);
+	enum fsc_mode mode = fsc_session_options(l->session)->mode;
 	size_t n = 0;
 
 	s->kept = l->kept_elsewhere ? 0 : count_kept(l, s->seen, err);
-	/* While calls go on: what was kept was seen by now. */
+	/* Read after kept: while calls go on, what was kept was seen by now. */
 	s->seen = count_seen(l) - l->unwanted;
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);

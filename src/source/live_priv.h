@@ -1,4 +1,4 @@
-/* What the files of the live source share. */
+/* The live source as its files see it. */
 #ifndef FSC_SOURCE_LIVE_PRIV_H
 #define FSC_SOURCE_LIVE_PRIV_H
 

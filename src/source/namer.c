@@ -1,4 +1,4 @@
-/* Address spaces fed by perf's records and /proc, and a symbolizer over them. */
+/* Address spaces, updated from perf's records and /proc, and a symbolizer on top. */
 #include "source/namer.h"
 
 #include <errno.h>
@@ -34,8 +34,8 @@ static void fsc_namer_freep(struct fsc_namer **n)
 	fsc_namer_free(*n);
 }
 
-/* A process that is gone, or that we may not look at, has no names; that is no failure. */
-static int look_at(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
+/* A process that has exited, or that we may not read, has no names; that is no failure. */
+int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_spaces_read(n->spaces, pid, err);
 
@@ -62,7 +62,7 @@ int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct
 		fsc_log(FSC_LOG_DEBUG, "%s; frames of short-lived processes have no names",
 			why.msg);
 	for (size_t i = 0; !rc && i < o->n_pids; i++)
-		rc = look_at(n, o->pids[i], err);
+		rc = fsc_namer_met(n, o->pids[i], err);
 	if (!rc)
 		*ret = fsc_take(&n);
 	return rc;
@@ -92,12 +92,7 @@ static void on_exit_of(void *arg, pid_t pid)
 
 static int on_new_pid(pid_t pid, void *arg)
 {
-	return look_at(arg, pid, NULL);
-}
-
-int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
-{
-	return look_at(n, pid, err);
+	return fsc_namer_met(arg, pid, NULL);
 }
 
 struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n)
@@ -117,8 +112,8 @@ int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_
 	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);
 }
 
-/* The kernel puts the caller in by itself only where the function begins with a push it knows. */
-static void put_caller(struct fsc_addrs *a, uint64_t caller)
+/* The kernel includes the caller only if the function begins with a push that it recognises. */
+static void insert_caller(struct fsc_addrs *a, uint64_t caller)
 {
 	if (!caller || !a->n || (a->n > 1 && a->at[1] == caller))
 		return;
@@ -134,10 +129,10 @@ void fsc_namer_stack(const struct fsc_session *session, int32_t id, bool kernel,
 	ret->kernel = kernel;
 	ret->returned = false;
 	ret->n = fsc_session_stack(session, id, ret->at, FSC_STACK_DEPTH);
-	put_caller(ret, caller);
+	insert_caller(ret, caller);
 }
 
-static struct fsc_address address(const struct fsc_addrs *a, size_t i)
+static struct fsc_address address_at(const struct fsc_addrs *a, size_t i)
 {
 	return (struct fsc_address){
 	    .addr = a->at[i], .pid = a->pid, .kernel = a->kernel, .is_return = i || a->returned};
@@ -148,7 +143,7 @@ int fsc_namer_want(struct fsc_namer *n, const struct fsc_addrs *a, struct fsc_er
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < a->n; i++) {
-		struct fsc_address at = address(a, i);
+		struct fsc_address at = address_at(a, i);
 
 		rc = fsc_symbolizer_want(n->symbolizer, &at, err);
 	}
@@ -160,7 +155,8 @@ int fsc_namer_resolve(struct fsc_namer *n, struct fsc_err *err)
 	return fsc_symbolizer_resolve(n->symbolizer, err);
 }
 
-/* Between a probed place in the kernel and our program lie the program itself and what calls it. */
+/* Frames between a probed place in the kernel and our program: the program itself and its callers.
+ */
 static bool is_machinery(const struct fsc_frame *f)
 {
 	static const char *const begin[] = {
@@ -180,11 +176,11 @@ int fsc_namer_frames(struct fsc_namer *n, const struct fsc_addrs *a,
 		     int (*fn)(const struct fsc_frame *f, void *arg, struct fsc_err *err),
 		     void *arg, struct fsc_err *err)
 {
-	bool inside = a->kernel; /* in the machinery still */
+	bool inside = a->kernel; /* still in the machinery */
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < a->n; i++) {
-		struct fsc_address at = address(a, i);
+		struct fsc_address at = address_at(a, i);
 		const struct fsc_frame *frames;
 		size_t count;
 

@@ -1,5 +1,5 @@
-/* Names for the addresses of a running session: stacks by their ids become frames, once, here.
- * Keeps what is known of processes up to date, so that one that has ended can still be named. */
+/* Names for the addresses of a running session: turns stack IDs into frames. Tracks the mappings of
+ * processes, so that addresses can be named after their process has exited. */
 #ifndef FSC_SOURCE_NAMER_H
 #define FSC_SOURCE_NAMER_H
 
@@ -11,45 +11,44 @@
 struct fsc_namer;
 
 struct fsc_namer_opts {
-	const pid_t *pids; /* processes that will be met */
+	const pid_t *pids; /* processes that will be traced */
 	size_t n_pids;
-	bool inlined;	      /* ask debug information for inlined functions */
-	size_t max_processes; /* that are remembered; 0: many */
-	bool told;	      /* somebody else listens: see fsc_namer_told() */
+	bool inlined;	      /* use debug information for inlined functions */
+	size_t max_processes; /* that are remembered; 0: default */
+	bool told;	      /* the caller passes events on: see fsc_namer_told() */
 };
 
 /* The caller owns *ret. */
 int fsc_namer_new(const struct fsc_namer_opts *opts, struct fsc_namer **ret, struct fsc_err *err);
 void fsc_namer_free(struct fsc_namer *n);
-/* Takes in what processes have mapped since the last time, and the new ones of the session; to be
- * called every so often, and before names are asked for. session may be NULL. */
+/* Reads what processes have mapped since the last time, and new processes of the session; to be
+ * called regularly, and before asking for names. session may be NULL. */
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err);
 
-/* For whoever listens to what processes do anyway: the namer is to be told of it, too. Valid as
- * long as the namer. */
+/* For callers that already receive the events of processes: callbacks that pass them to the namer.
+ * Valid as long as the namer. */
 struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n);
-/* Takes in what a process has mapped, before its addresses come. */
+/* Reads what a process has mapped, before its addresses arrive. */
 int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
 
 /* A stack as addresses. */
 struct fsc_addrs {
 	pid_t pid;
 	bool kernel;
-	bool returned; /* the first address is one that was returned to, too */
+	bool returned; /* the first address is a return address, too */
 	size_t n;
 	uint64_t at[FSC_STACK_DEPTH + 1];
 };
 
-/* The addresses behind a stack id of the session; caller: where a function just entered returns to,
- * put in where the kernel has left it out; 0: not known. */
+/* The addresses of a stack ID of the session; caller: the return address of a function just
+ * entered, inserted if the kernel left it out; 0: unknown. */
 void fsc_namer_stack(const struct fsc_session *session, int32_t id, bool kernel, pid_t pid,
 		     uint64_t caller, struct fsc_addrs *ret);
-/* Says that they will be asked for; fsc_namer_resolve() then does what can be done for many at
- * once. */
+/* Announces addresses; fsc_namer_resolve() then resolves all of them at once. */
 int fsc_namer_want(struct fsc_namer *n, const struct fsc_addrs *a, struct fsc_err *err);
 int fsc_namer_resolve(struct fsc_namer *n, struct fsc_err *err);
-/* Calls fn for each frame, innermost first, which stays as it is until the namer is freed; without
- * those of the machinery that brought us there. */
+/* Calls fn for each frame, innermost first, without those of the probing machinery. Frames are
+ * valid until the namer is freed. */
 int fsc_namer_frames(struct fsc_namer *n, const struct fsc_addrs *a,
 		     int (*fn)(const struct fsc_frame *f, void *arg, struct fsc_err *err),
 		     void *arg, struct fsc_err *err);

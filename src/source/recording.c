@@ -1,6 +1,5 @@
-/* Reading JSON lines into blocks. A line is parsed by itself, so that memory is bounded by the
- * longest line allowed and not by the file; what a row must have is checked here and nowhere else.
- */
+/* Reads JSON lines into blocks. Each line is parsed on its own, so that memory is bounded by the
+ * longest line allowed and not by the file; rows are validated only here. */
 #include "source/recording.h"
 
 #include <errno.h>
@@ -13,9 +12,9 @@
 
 #include "base/cleanup.h"
 
-enum { LONGEST = 1 << 20 }; /* bytes of a line: ten times what the largest histogram takes */
+enum { LONGEST = 1 << 20 }; /* bytes of a line: ten times the largest histogram */
 
-/* Greater than any duration (584 years) and any number of calls can be. */
+/* Above any possible duration (584 years) and number of calls. */
 #define MOST_NS	   1.9e19
 #define MOST_CALLS 1000000000000000
 
@@ -30,7 +29,7 @@ struct reader {
 	struct fsc_recording *to;
 };
 
-static int bad(const struct reader *r, struct fsc_err *err, const char *what, const char *key)
+static int bad_row(const struct reader *r, struct fsc_err *err, const char *what, const char *key)
 {
 	return fsc_err_set(err, EINVAL, "%s:%zu: not a row of a recording: \"%s\" %s", r->path,
 			   r->number, key, what);
@@ -42,7 +41,7 @@ static int get_text(const struct reader *r, const json_t *row, const char *key, 
 		    struct fsc_err *err)
 {
 	*ret = json_string_value(json_object_get(row, key));
-	return *ret ? 0 : bad(r, err, "is missing or not a string", key);
+	return *ret ? 0 : bad_row(r, err, "is missing or not a string", key);
 }
 
 static int get_ns(const struct reader *r, const json_t *row, const char *key, double *ret,
@@ -52,7 +51,7 @@ static int get_ns(const struct reader *r, const json_t *row, const char *key, do
 
 	*ret = json_number_value(v);
 	if (!json_is_number(v) || !(*ret >= 0 && *ret <= MOST_NS))
-		return bad(r, err, "is missing or not a duration", key);
+		return bad_row(r, err, "is missing or not a duration", key);
 	return 0;
 }
 
@@ -63,7 +62,7 @@ static int get_time(const struct reader *r, const json_t *row, uint64_t *ret, st
 
 	*ret = (uint64_t)json_integer_value(v);
 	if (v && (!json_is_integer(v) || json_integer_value(v) < 0))
-		return bad(r, err, "is not a point in time", "time_ns");
+		return bad_row(r, err, "is not a point in time", "time_ns");
 	return 0;
 }
 
@@ -72,7 +71,7 @@ static int get_calls(const struct reader *r, const json_t *v, const char *key, j
 {
 	*ret = json_integer_value(v);
 	if (!json_is_integer(v) || *ret < 0 || *ret > MOST_CALLS)
-		return bad(r, err, "is missing or not a number of calls", key);
+		return bad_row(r, err, "is missing or not a number of calls", key);
 	return 0;
 }
 
@@ -84,7 +83,7 @@ static int get_bins(const struct reader *r, const json_t *row, struct fsc_block 
 	size_t i;
 
 	if (!json_is_array(list))
-		return bad(r, err, "is missing or not a list", "buckets");
+		return bad_row(r, err, "is missing or not a list", "buckets");
 	json_array_foreach(list, i, item)
 	{
 		double low = json_number_value(json_array_get(item, 0));
@@ -94,8 +93,9 @@ static int get_bins(const struct reader *r, const json_t *row, struct fsc_block 
 		if (json_array_size(item) != 3 || !json_is_number(json_array_get(item, 0)) ||
 		    !json_is_number(json_array_get(item, 1)) || !(low >= 0) || !(high > low) ||
 		    !(high <= MOST_NS) || low <= before)
-			return bad(r, err, "holds something other than [LOW,HIGH,CALLS] in order",
-				   "buckets");
+			return bad_row(r, err,
+				       "holds something other than [LOW,HIGH,CALLS] in order",
+				       "buckets");
 		if (get_calls(r, json_array_get(item, 2), "buckets", &n, err))
 			return -EINVAL;
 		before = low;
@@ -122,7 +122,7 @@ static int get_block(const struct reader *r, const json_t *row, struct fsc_block
 	if (!rc)
 		rc = get_bins(r, row, b, err);
 	if (!rc && b->min_ns > b->max_ns)
-		rc = bad(r, err, "is above max_ns", "min_ns");
+		rc = bad_row(r, err, "is above max_ns", "min_ns");
 	b->count = (double)count;
 	return rc;
 }
@@ -155,7 +155,7 @@ static int add_row(struct reader *r, const json_t *row, struct fsc_err *err)
 
 /* ---- lines ---- */
 
-static void jsonp(json_t **j)
+static void json_freep(json_t **j)
 {
 	json_decref(*j);
 }
@@ -163,7 +163,7 @@ static void jsonp(json_t **j)
 static int take_line(struct reader *r, struct fsc_err *err)
 {
 	json_error_t why;
-	FSC_AUTO(jsonp)
+	FSC_AUTO(json_freep)
 	json_t *row = json_loadb(r->line, r->n, JSON_REJECT_DUPLICATES, &why);
 	const char *type = json_string_value(json_object_get(row, "type"));
 
@@ -175,7 +175,7 @@ static int take_line(struct reader *r, struct fsc_err *err)
 					 "writes");
 	}
 	if (!type)
-		return bad(r, err, "is missing or not a string", "type");
+		return bad_row(r, err, "is missing or not a string", "type");
 	if (r->summary)
 		return fsc_err_set(err, EINVAL,
 				   "%s:%zu: continues after its summary; a file is one recording",
@@ -204,7 +204,7 @@ static int next_line(struct reader *r, struct fsc_err *err)
 	return r->ended || r->n;
 }
 
-static bool blank(const struct reader *r)
+static bool is_blank(const struct reader *r)
 {
 	for (size_t i = 0; i < r->n; i++)
 		if (!strchr(" \t\r", r->line[i]) || !r->line[i])
@@ -217,10 +217,10 @@ static int take_lines(struct reader *r, bool *ret_cut, struct fsc_err *err)
 	int rc;
 
 	while ((rc = next_line(r, err)) > 0) {
-		if (blank(r))
+		if (is_blank(r))
 			continue;
 		rc = take_line(r, err);
-		/* Half a line at the end of the file: whoever wrote it was interrupted. */
+		/* Half a line at the end of the file: the writer was interrupted. */
 		if (rc == -EINVAL && !r->ended && r->to->functions.n) {
 			*ret_cut = true;
 			rc = 0;
@@ -237,7 +237,7 @@ static int take_lines(struct reader *r, bool *ret_cut, struct fsc_err *err)
 
 static int open_file(const char *path, FILE **ret, struct fsc_err *err)
 {
-	/* Without waiting: nobody may ever write to a FIFO. */
+	/* Nonblocking: a FIFO may never have a writer. */
 	FSC_AUTO(fsc_closep)
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;

@@ -1,6 +1,6 @@
-/* Sealed memory cannot shrink under us and is mapped; a file can, and is read into memory of our
- * own at each update. Either way every access goes through at(), which knows how far the chunks
- * reach. */
+/* Sealed memory cannot shrink under us and is mapped; a file can, so it is read into our own memory
+ * at each update. Either way every access goes through region_at(), which checks the bounds of the
+ * chunks. */
 #include "source/region.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ void fsc_region_free(struct fsc_region *r)
 	free(r);
 }
 
-static int bad(const struct fsc_region *r, const char *what, struct fsc_err *err)
+static int bad_region(const struct fsc_region *r, const char *what, struct fsc_err *err)
 {
 	return fsc_err_set(err, EBADMSG, "the instrumentation memory of %s is damaged: %s", r->name,
 			   what);
@@ -66,8 +66,8 @@ static int bad(const struct fsc_region *r, const char *what, struct fsc_err *err
 
 /* ---- access ---- */
 
-/* Where len bytes at an offset lie, NULL where they are not inside one chunk. */
-static const void *at(const struct fsc_region *r, uint64_t offset, uint64_t len)
+/* len bytes at an offset; NULL if they are not within one chunk. */
+static const void *region_at(const struct fsc_region *r, uint64_t offset, uint64_t len)
 {
 	for (size_t i = 0; i < r->n_chunks; i++) {
 		const struct chunk *c = &r->chunks[i];
@@ -79,16 +79,16 @@ static const void *at(const struct fsc_region *r, uint64_t offset, uint64_t len)
 	return NULL;
 }
 
-static uint64_t get64(const uint64_t *p)
+static uint64_t load64(const uint64_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
 }
 
-/* Aligned words are never read in halves. */
+/* Aligned words are read whole. */
 static void copy64(uint64_t *to, const uint64_t *from, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		to[i] = get64(&from[i]);
+		to[i] = load64(&from[i]);
 }
 
 /* ---- chunks ---- */
@@ -100,7 +100,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && seals & F_SEAL_SHRINK;
 }
 
-static int reread(const struct fsc_region *r, struct chunk *c, struct fsc_err *err)
+static int reread_chunk(const struct fsc_region *r, struct chunk *c, struct fsc_err *err)
 {
 	for (uint64_t done = 0; done < c->size;) {
 		ssize_t n = pread(c->fd, c->bytes + done, c->size - done, (off_t)done);
@@ -108,13 +108,13 @@ static int reread(const struct fsc_region *r, struct chunk *c, struct fsc_err *e
 		if (n < 0)
 			return fsc_err_sys(err, errno, "cannot read the memory of %s", r->name);
 		if (!n)
-			return bad(r, "its file has been truncated", err);
+			return bad_region(r, "its file has been truncated", err);
 		done += (uint64_t)n;
 	}
 	return 0;
 }
 
-/* Takes the descriptor over. */
+/* Takes ownership of the descriptor. */
 static int add_chunk(struct fsc_region *r, int fd, struct fsc_err *err)
 {
 	struct chunk *c = &r->chunks[r->n_chunks], *before = r->n_chunks ? c - 1 : NULL;
@@ -124,7 +124,7 @@ static int add_chunk(struct fsc_region *r, int fd, struct fsc_err *err)
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(r->head) ||
 	    c->start + (uint64_t)st.st_size > MOST_BYTES) {
 		close(fd);
-		return bad(r, "a part of it is not a file, or has an impossible size", err);
+		return bad_region(r, "a part of it is not a file, or has an impossible size", err);
 	}
 	c->size = (uint64_t)st.st_size;
 	if (is_sealed(fd)) {
@@ -140,7 +140,7 @@ static int add_chunk(struct fsc_region *r, int fd, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	}
 	r->n_chunks++;
-	return c->mapped ? 0 : reread(r, c, err);
+	return c->mapped ? 0 : reread_chunk(r, c, err);
 }
 
 static int add_chunks(struct fsc_region *r, struct fsc_chunks *chunks, struct fsc_err *err)
@@ -178,15 +178,15 @@ static int check_header(const struct fsc_region *r, struct fsc_err *err)
 				   "this program reads %u; take both from one release",
 				   r->name, h->layout, FUNCSCOPE_LAYOUT);
 	if (!h->chunks || h->chunks > FUNCSCOPE_CHUNKS)
-		return bad(r, "the number of its parts", err);
+		return bad_region(r, "the number of its parts", err);
 	for (size_t i = 0; i < r->n_chunks && i < h->chunks; i++)
 		if (h->chunk_size[i] != r->chunks[i].size)
-			return bad(r, "the size of a part", err);
+			return bad_region(r, "the size of a part", err);
 	if (h->cells > MOST_CELLS || h->numbers > h->cells || h->names > h->cells - h->numbers)
-		return bad(r, "the number of its checkpoints", err);
-	if (h->cells && !at(r, (uint64_t)h->sites * UNIT,
-			    (uint64_t)h->cells * sizeof(struct funcscope_site_record)))
-		return bad(r, "the place of its names", err);
+		return bad_region(r, "the number of its checkpoints", err);
+	if (h->cells && !region_at(r, (uint64_t)h->sites * UNIT,
+				   (uint64_t)h->cells * sizeof(struct funcscope_site_record)))
+		return bad_region(r, "the place of its names", err);
 	return 0;
 }
 
@@ -197,7 +197,7 @@ int fsc_region_update(struct fsc_region *r, bool *ret_more, struct fsc_err *err)
 	*ret_more = false;
 	for (size_t i = 0; !rc && i < r->n_chunks; i++)
 		if (!r->chunks[i].mapped)
-			rc = reread(r, &r->chunks[i], err);
+			rc = reread_chunk(r, &r->chunks[i], err);
 	if (rc)
 		return rc;
 	copy64((uint64_t *)&r->head, (const uint64_t *)r->chunks[0].bytes,
@@ -224,7 +224,7 @@ int fsc_region_open(struct fsc_chunks *chunks, const char *name, struct fsc_regi
 	}
 	rc = add_chunks(r, chunks, err);
 	if (!rc && !r->n_chunks)
-		rc = bad(r, "there is none", err);
+		rc = bad_region(r, "there is none", err);
 	if (!rc)
 		rc = fsc_region_update(r, &more, err);
 	if (rc)
@@ -245,7 +245,8 @@ bool fsc_region_record(const struct fsc_region *r, uint32_t index,
 
 	if (index >= r->head.numbers + r->head.names)
 		return false;
-	rec = at(r, (uint64_t)r->head.sites * UNIT + (uint64_t)index * sizeof(*rec), sizeof(*rec));
+	rec = region_at(r, (uint64_t)r->head.sites * UNIT + (uint64_t)index * sizeof(*rec),
+			sizeof(*rec));
 	if (!rec)
 		return false;
 	memcpy(ret, rec, sizeof(*ret));
@@ -256,8 +257,8 @@ bool fsc_region_record(const struct fsc_region *r, uint32_t index,
 
 /* ---- cells ---- */
 
-/* The least and the greatest change together: the span is 0 meanwhile. A writer that died there, or
- * that changes them all the time, leaves what the histogram tells. */
+/* Minimum and maximum change together: the span is 0 meanwhile. If the writer died there, or
+ * changes them all the time, the histogram gives the bounds. */
 static void read_bounds(const struct fsc_region *r, const struct funcscope_cell *c,
 			const uint64_t *hist, struct fsc_region_cell *ret)
 {
@@ -267,7 +268,7 @@ static void read_bounds(const struct fsc_region *r, const struct funcscope_cell 
 	for (int i = 0; i < RETRIES && !span; i++) {
 		span = __atomic_load_n(&c->span, __ATOMIC_ACQUIRE);
 		least = __atomic_load_n(&c->min, __ATOMIC_ACQUIRE);
-		if (span && get64(&c->span) != span)
+		if (span && load64(&c->span) != span)
 			span = 0;
 	}
 	if (span) {
@@ -280,17 +281,17 @@ static void read_bounds(const struct fsc_region *r, const struct funcscope_cell 
 			most = r->hist[i] ? fsc_hist_low(i + 1) - 1 : most;
 	}
 	if (r->hist[last]) {
-		uint64_t low = get64(&hist[FUNCSCOPE_HIST_LEAST]);
+		uint64_t low = load64(&hist[FUNCSCOPE_HIST_LEAST]);
 
 		least = low < least ? low : least;
-		most = get64(&hist[FUNCSCOPE_HIST_MOST]);
+		most = load64(&hist[FUNCSCOPE_HIST_MOST]);
 	}
 	ret->min = least;
 	ret->max = most;
 }
 
-/* The writer puts a bucket into `last` after the one before was counted, so the histogram is read
- * first: nothing is counted twice. */
+/* The writer sets `last` after it has counted the previous bucket, so the histogram is read first:
+ * nothing is counted twice. */
 static void read_sums(struct fsc_region *r, const struct funcscope_cell *c, const uint64_t *hist,
 		      struct fsc_region_cell *ret)
 {
@@ -298,12 +299,12 @@ static void read_sums(struct fsc_region *r, const struct funcscope_cell *c, cons
 	uint32_t last = 0;
 
 	for (int i = 0; i < RETRIES; i++) {
-		before = get64(&c->total);
+		before = load64(&c->total);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		copy64(r->hist, hist, FUNCSCOPE_HIST_BUCKETS);
 		__atomic_thread_fence(__ATOMIC_ACQUIRE);
 		last = __atomic_load_n(&c->last, __ATOMIC_RELAXED);
-		total = get64(&c->total);
+		total = load64(&c->total);
 		ret->torn = total != before;
 		if (!ret->torn)
 			break;
@@ -319,7 +320,7 @@ static void read_sums(struct fsc_region *r, const struct funcscope_cell *c, cons
 	ret->hist = r->hist;
 }
 
-/* Each word carries the low bits of its number, which tells whether it is still the one meant. */
+/* Each word carries the low bits of its sequence number, which show whether it was overwritten. */
 static void read_samples(struct fsc_region *r, const struct funcscope_cell *c, uint64_t offset,
 			 struct fsc_region_cell *ret)
 {
@@ -330,11 +331,11 @@ static void read_samples(struct fsc_region *r, const struct funcscope_cell *c, u
 
 	if (!c->ring || depth & (depth - 1))
 		return;
-	ring = at(r, offset + (uint64_t)c->ring * UNIT, depth * sizeof(*ring));
+	ring = region_at(r, offset + (uint64_t)c->ring * UNIT, depth * sizeof(*ring));
 	if (!ring)
 		return;
 	for (uint64_t i = end - n; i < end; i++) {
-		uint64_t word = get64(&ring[i & (depth - 1)]);
+		uint64_t word = load64(&ring[i & (depth - 1)]);
 
 		if (word >> FUNCSCOPE_SAMPLE_BITS != (i & 0xffff)) {
 			ret->lapped++;
@@ -374,7 +375,7 @@ static int walk_lane(struct walk *w, const struct funcscope_lane *lane, uint64_t
 
 		if (!state)
 			continue;
-		hist = at(r, offset + (uint64_t)c->hist * UNIT, FUNCSCOPE_HIST_SIZE);
+		hist = region_at(r, offset + (uint64_t)c->hist * UNIT, FUNCSCOPE_HIST_SIZE);
 		if (!hist && !w->skip)
 			return -EAGAIN;
 		if (!hist) {
@@ -388,7 +389,7 @@ static int walk_lane(struct walk *w, const struct funcscope_lane *lane, uint64_t
 	return rc;
 }
 
-/* Newer lanes lie behind older ones, and the list goes from new to old: that it ends is certain. */
+/* Newer lanes are at higher offsets, and the list goes from new to old, so it ends. */
 int fsc_region_each(struct fsc_region *r, bool skip,
 		    int (*fn)(const struct fsc_region_cell *c, void *arg, struct fsc_err *err),
 		    void *arg, struct fsc_err *err)
@@ -402,17 +403,17 @@ int fsc_region_each(struct fsc_region *r, bool skip,
 	r->skipped = r->threads = 0;
 
 	for (; !rc && offset; offset = next) {
-		const struct funcscope_lane *lane = at(r, offset, size);
+		const struct funcscope_lane *lane = region_at(r, offset, size);
 
 		if (!lane && r->head.chunks > r->n_chunks) {
 			r->skipped += skip;
 			return skip ? 0 : -EAGAIN;
 		}
 		if (!lane)
-			return bad(r, "the place of a thread", err);
+			return bad_region(r, "the place of a thread", err);
 		next = (uint64_t)__atomic_load_n(&lane->next, __ATOMIC_RELAXED) * UNIT;
 		if (next && next + size > offset)
-			return bad(r, "the list of its threads", err);
+			return bad_region(r, "the list of its threads", err);
 		r->threads += lane->owners;
 		rc = walk_lane(&w, lane, offset, err);
 	}

@@ -1,5 +1,5 @@
-/* Instrumented processes: their memory read into rows, added up over processes and threads, and the
- * books. */
+/* Instrumented processes: reads their memory into rows, summed over processes and threads, and
+ * their books. */
 #include "source/scopes.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@
 
 enum { TRIES = 50 };
 
-/* ---- beginning and end ---- */
+/* ---- create and free ---- */
 
 static void release_process(struct process *p)
 {
@@ -84,18 +84,16 @@ static char *binary_of(pid_t pid)
 
 static void comm_of(pid_t pid, char comm[FSC_COMM_LEN + 1])
 {
+	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
 	char path[64];
-	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
 	f = fopen(path, "re");
 	if (f && fgets(comm, FSC_COMM_LEN + 1, f))
 		comm[strcspn(comm, "\n")] = '\0';
-	if (f)
-		fclose(f);
 }
 
-/* Takes the chunks over. */
+/* Takes ownership of the chunks. */
 static int add_process(struct fsc_scopes *s, struct process *new, struct fsc_chunks *chunks,
 		       struct fsc_err *err)
 {
@@ -170,7 +168,7 @@ int fsc_scopes_add_file(struct fsc_scopes *s, const char *path, struct fsc_err *
 	return add_process(s, &p, &chunks, err);
 }
 
-static bool have_file(const struct fsc_scopes *s, const char *path)
+static bool has_file(const struct fsc_scopes *s, const char *path)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
 		const char *has = FSC_AT(struct process, &s->processes, i)->path;
@@ -198,10 +196,10 @@ int fsc_scopes_add_directory(struct fsc_scopes *s, const char *dir, struct fsc_e
 			continue;
 		if (asprintf(&path, "%s/%s", dir, e->d_name) < 0)
 			rc = fsc_err_nomem(err);
-		else if (!have_file(s, path))
+		else if (!has_file(s, path))
 			rc = fsc_scopes_add_file(s, path, err);
 		if (rc == -EBADMSG)
-			rc = 0; /* not laid out yet: the next time */
+			rc = 0; /* not initialised yet: try again next time */
 	}
 	closedir(d);
 	return rc;
@@ -214,7 +212,7 @@ void fsc_scopes_ended(struct fsc_scopes *s, pid_t pid)
 			FSC_AT(struct process, &s->processes, i)->ended = true;
 }
 
-/* A process that gave its memory back may have taken other memory since. */
+/* A process that released its memory may have allocated new memory since. */
 int fsc_scopes_renew(struct fsc_scopes *s, struct fsc_err *err)
 {
 	for (size_t i = 0; i < s->processes.n; i++) {
@@ -233,7 +231,7 @@ int fsc_scopes_renew(struct fsc_scopes *s, struct fsc_err *err)
 		rc = fsc_scopes_add(s, p->pid, &added, NULL);
 		if (rc == -ENOMEM)
 			return fsc_err_nomem(err);
-		if (rc) /* none yet: ask again */
+		if (rc) /* none yet: try again */
 			FSC_AT(struct process, &s->processes, i)->ended = false;
 	}
 	return 0;
@@ -359,8 +357,8 @@ static int add_cell(const struct fsc_region_cell *c, void *arg, struct fsc_err *
 	return 0;
 }
 
-/* Takes in the memory that a process has taken since. */
-static int refresh(struct process *p, struct fsc_err *err)
+/* Maps memory that the process has allocated since. */
+static int refresh_region(struct process *p, struct fsc_err *err)
 {
 	struct fsc_chunks chunks;
 	bool more;
@@ -373,12 +371,11 @@ static int refresh(struct process *p, struct fsc_err *err)
 	else
 		rc = p->ended ? -ESRCH : fsc_chunks_of(p->pid, &chunks, err);
 	if (rc == -ESRCH || rc == -ENOENT || rc == -EACCES)
-		return 0; /* it is gone: what we have is what there is */
+		return 0; /* it has exited: there is no more */
 	return rc ? rc : fsc_region_extend(p->region, &chunks, err);
 }
 
-/* Adds the lines of one process to those of all. */
-static int merge(struct reading *all, struct fsc_latencies *one, struct fsc_err *err)
+static int merge_process(struct reading *all, struct fsc_latencies *one, struct fsc_err *err)
 {
 	for (size_t i = 0; i < one->rows.n; i++) {
 		struct fsc_latency *from = FSC_AT(struct fsc_latency, &one->rows, i);
@@ -396,8 +393,7 @@ static int merge(struct reading *all, struct fsc_latencies *one, struct fsc_err 
 	return 0;
 }
 
-/* A process that takes memory while we read makes us begin again with it: nothing is added twice.
- */
+/* If a process allocates memory while we read, its reading starts over: nothing is added twice. */
 static int read_process(struct reading *all, struct process *p, struct fsc_err *err)
 {
 	struct fsc_latencies one = {0};
@@ -407,7 +403,7 @@ static int read_process(struct reading *all, struct process *p, struct fsc_err *
 	for (int left = TRIES; left >= 0; left--) {
 		p->torn = p->lapped = p->left_open = 0;
 		one = (struct fsc_latencies){.rows = FSC_VEC_INIT(struct fsc_latency)};
-		rc = refresh(p, err);
+		rc = refresh_region(p, err);
 		if (!rc)
 			rc = fsc_region_each(p->region, p->ended || !left, add_cell, &r, err);
 		fsc_map_release(&r.rows);
@@ -416,7 +412,7 @@ static int read_process(struct reading *all, struct process *p, struct fsc_err *
 		fsc_latencies_release(&one);
 	}
 	if (!rc)
-		rc = merge(all, &one, err);
+		rc = merge_process(all, &one, err);
 	fsc_latencies_release(&one);
 	return rc;
 }
@@ -472,11 +468,10 @@ void fsc_scopes_books(const struct fsc_scopes *s, struct fsc_summary *sum)
 					       .raw = s->raw,
 					       .grade = s->clock.grade,
 					       .why = s->clock.why};
-	for (size_t i = 0; i < s->processes.n; i++)
-		add_process_books(FSC_AT(struct process, &s->processes, i), sum, lost);
 	for (size_t i = 0; i < s->processes.n; i++) {
 		const struct process *p = FSC_AT(struct process, &s->processes, i);
 
+		add_process_books(p, sum, lost);
 		if (p->left_open)
 			sum->scopes.open_name =
 			    FSC_AT(struct fsc_func, &s->funcs, p->open_func)->name;

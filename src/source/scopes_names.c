@@ -1,5 +1,4 @@
-/* What checkpoints are called: by their own names, or, where the compiler put them in, by the
- * functions that they are in. */
+/* Names of checkpoints: their own, or that of their function if the compiler inserted them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static struct fsc_elf *elf_of(struct fsc_scopes *s, const struct process *p, con
 	return f->elf;
 }
 
-/* The name behind an address, where the file has one; the caller frees it. */
+/* The symbol at the address if the file has one; the caller frees it. */
 static char *function_name(struct fsc_scopes *s, const struct process *p,
 			   const struct funcscope_site_record *rec)
 {

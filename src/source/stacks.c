@@ -1,5 +1,5 @@
-/* Building stacks. Counted ones are read from the kernel's maps at each report; copies are unwound
- * in batches as they come, and kept here. */
+/* Builds stacks. Counted ones are read from the kernel's maps at each report; copies are unwound in
+ * batches as they arrive, and kept here. */
 #include "source/stacks.h"
 
 #include <errno.h>
@@ -12,14 +12,14 @@
 #include "dwarf/unwind.h"
 
 enum {
-	FEW = 64,		/* copies that came since the last look: unwinding can begin */
+	FEW = 64,		/* fewer new copies than this: time to unwind */
 	BATCH = 512,		/* copies unwound at once */
-	MANY_BYTES = 256 << 20, /* of copies that wait: they are unwound though more are coming */
-	MOST_BYTES = 512 << 20, /* likewise: more stay in the ring, and fill it */
-	RING = 4096,		/* more copies than the ring holds */
+	MANY_BYTES = 256 << 20, /* of pending copies: unwind even if more are arriving */
+	MOST_BYTES = 512 << 20, /* likewise: leave the rest in the ring, which may overflow */
+	RING = 4096,		/* more copies than fit in the ring */
 };
 
-/* A stack by its addresses, and what it weighs. */
+/* A stack as counted in the kernel. */
 struct counted {
 	struct fsc_stack_key key;
 	struct fsc_stack_sums sums;
@@ -37,34 +37,42 @@ struct fsc_stack_source {
 	struct fsc_live *live;
 	struct fsc_namer *namer;
 	struct fsc_stack_opts opts;
-	struct fsc_vec counted; /* struct counted, of the present report */
+	struct fsc_vec counted; /* struct counted, of the current report */
 	struct fsc_vec copies;	/* struct copy, not unwound yet */
 	size_t copied;		/* bytes of these */
-	struct fsc_stacks kept; /* of copies that were */
+	struct fsc_stacks kept; /* of unwound copies */
 	uint64_t unknown, all;	/* frames */
-	uint64_t cut;		/* calls whose stack went on */
+	uint64_t cut;		/* calls whose stack was truncated */
 };
+
+/* The oldest n. */
+static void drop_copies(struct fsc_stack_source *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct copy *c = FSC_AT(struct copy, &s->copies, i);
+
+		s->copied -= c->unwind.sample.n;
+		free(c->stack);
+		free(c->unwind.addrs);
+	}
+	s->copies.n -= n;
+	if (s->copies.n)
+		memmove(s->copies.data, FSC_AT(struct copy, &s->copies, n),
+			s->copies.n * sizeof(struct copy));
+}
 
 void fsc_stack_source_free(struct fsc_stack_source *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->copies.n; i++) {
-		free(FSC_AT(struct copy, &s->copies, i)->stack);
-		free(FSC_AT(struct copy, &s->copies, i)->unwind.addrs);
-	}
+	drop_copies(s, s->copies.n);
 	fsc_vec_release(&s->copies);
 	fsc_vec_release(&s->counted);
 	fsc_stacks_release(&s->kept);
 	free(s);
 }
 
-static void fsc_stack_source_freep(struct fsc_stack_source **s)
-{
-	fsc_stack_source_free(*s);
-}
-
-static void begin(const struct fsc_stack_source *s, struct fsc_stacks *t)
+static void init_stacks(const struct fsc_stack_source *s, struct fsc_stacks *t)
 {
 	size_t n;
 	const struct fsc_func *funcs = fsc_live_funcs(s->live, &n);
@@ -80,7 +88,7 @@ int fsc_stack_source_new(struct fsc_live *live, struct fsc_namer *namer,
 			 const struct fsc_stack_opts *opts, struct fsc_stack_source **ret,
 			 struct fsc_err *err)
 {
-	FSC_AUTO(fsc_stack_source_freep) struct fsc_stack_source *s = calloc(1, sizeof(*s));
+	struct fsc_stack_source *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return fsc_err_nomem(err);
@@ -89,8 +97,8 @@ int fsc_stack_source_new(struct fsc_live *live, struct fsc_namer *namer,
 	s->opts = *opts;
 	s->counted = FSC_VEC_INIT(struct counted);
 	s->copies = FSC_VEC_INIT(struct copy);
-	begin(s, &s->kept);
-	*ret = fsc_take(&s);
+	init_stacks(s, &s->kept);
+	*ret = s;
 	return 0;
 }
 
@@ -100,7 +108,7 @@ struct building {
 	struct fsc_stack_source *source;
 	struct fsc_stacks *out;
 	struct fsc_vec ids; /* uint32_t */
-	unsigned left;	    /* addresses that may still come */
+	unsigned left;	    /* addresses that may still follow */
 };
 
 static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
@@ -113,19 +121,19 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 		return fsc_err_nomem(err);
 	b->source->all++;
 	b->source->unknown += f->unknown;
-	/* An address that nothing is mapped at says nothing: all such are one. */
+	/* Addresses where nothing is mapped carry no information: all are one frame. */
 	if (f->unknown && !f->binary[0])
 		plain.offset = 0;
 	return fsc_stacks_frame(b->out, &plain, id, err);
 }
 
-static void cut(const struct fsc_stack_source *s, struct fsc_addrs *a)
+static void limit_depth(const struct fsc_stack_source *s, struct fsc_addrs *a)
 {
 	if (s->opts.depth && a->n > s->opts.depth)
 		a->n = s->opts.depth;
 }
 
-/* A user stack ends where the thread began; one of full length was cut by the kernel. */
+/* A stack of full length was cut by the kernel. */
 static int add_parts(struct building *b, struct fsc_addrs *kernel, struct fsc_addrs *user,
 		     struct fsc_stack *s, struct fsc_err *err)
 {
@@ -133,8 +141,8 @@ static int add_parts(struct building *b, struct fsc_addrs *kernel, struct fsc_ad
 
 	s->truncated |= kernel->n >= FSC_STACK_DEPTH || user->n >= FSC_STACK_DEPTH;
 	b->source->cut += s->truncated ? s->calls : 0;
-	cut(b->source, kernel);
-	cut(b->source, user);
+	limit_depth(b->source, kernel);
+	limit_depth(b->source, user);
 	rc = fsc_namer_frames(b->source->namer, kernel, add_frame, b, err);
 	if (!rc)
 		rc = fsc_namer_frames(b->source->namer, user, add_frame, b, err);
@@ -155,8 +163,8 @@ static void name_process(const struct fsc_stack_source *s, uint32_t pid, const c
 
 /* ---- counted in the kernel ---- */
 
-static int note_counted(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums,
-			void *arg)
+static int add_counted(const struct fsc_stack_key *key, const struct fsc_stack_sums *sums,
+		       void *arg)
 {
 	struct fsc_stack_source *s = arg;
 	struct counted *c = fsc_vec_push(&s->counted);
@@ -167,8 +175,8 @@ static int note_counted(const struct fsc_stack_key *key, const struct fsc_stack_
 	return 0;
 }
 
-static void addrs_of(const struct fsc_stack_source *s, const struct counted *c,
-		     struct fsc_addrs *kernel, struct fsc_addrs *user)
+static void counted_addrs(const struct fsc_stack_source *s, const struct counted *c,
+			  struct fsc_addrs *kernel, struct fsc_addrs *user)
 {
 	const struct fsc_session *session = fsc_live_session(s->live);
 	const struct fsc_stack_key *k = &c->key;
@@ -177,7 +185,7 @@ static void addrs_of(const struct fsc_stack_source *s, const struct counted *c,
 	fsc_namer_stack(session, k->user, false, (pid_t)k->pid, k->caller, user);
 }
 
-/* Twice over the stacks: first all addresses are named at once, then they are put together. */
+/* Two passes: first all addresses are resolved at once, then the stacks are built. */
 static int build_counted(struct fsc_stack_source *s, struct fsc_stacks *out, struct fsc_err *err)
 {
 	struct building b = {.source = s, .out = out, .ids = FSC_VEC_INIT(uint32_t)};
@@ -185,7 +193,7 @@ static int build_counted(struct fsc_stack_source *s, struct fsc_stacks *out, str
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < s->counted.n; i++) {
-		addrs_of(s, FSC_AT(struct counted, &s->counted, i), &kernel, &user);
+		counted_addrs(s, FSC_AT(struct counted, &s->counted, i), &kernel, &user);
 		rc = fsc_namer_want(s->namer, &kernel, err);
 		if (!rc)
 			rc = fsc_namer_want(s->namer, &user, err);
@@ -198,7 +206,7 @@ static int build_counted(struct fsc_stack_source *s, struct fsc_stacks *out, str
 		    .func = c->key.row, .calls = c->sums.calls, .time_ns = c->sums.time_ns};
 
 		name_process(s, c->key.pid, c->key.comm, &stack);
-		addrs_of(s, c, &kernel, &user);
+		counted_addrs(s, c, &kernel, &user);
 		rc = add_parts(&b, &kernel, &user, &stack, err);
 	}
 	fsc_vec_release(&b.ids);
@@ -208,7 +216,7 @@ static int build_counted(struct fsc_stack_source *s, struct fsc_stacks *out, str
 /* ---- copies ---- */
 
 #if defined(__x86_64__)
-/* pt_regs by DWARF's numbers: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip */
+/* pt_regs by DWARF register number: rax rdx rcx rbx rsi rdi rbp rsp r8..r15 rip */
 static const uint8_t dwarf_regs[FSC_UNWIND_REGS] = {10, 12, 11, 5, 13, 14, 4, 19, 9,
 						    8,	7,  6,	3, 2,  1,  0, 16};
 #else
@@ -217,7 +225,7 @@ static const uint8_t dwarf_regs[FSC_UNWIND_REGS] = {0,	1,  2,	3,  4,	5,  6,	7,  
 						    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
 #endif
 
-static int note_copy(const void *record, size_t size, void *arg)
+static int queue_copy(const void *record, size_t size, void *arg)
 {
 	const struct fsc_rec_stack *rec = record;
 	struct fsc_stack_source *s = arg;
@@ -228,7 +236,7 @@ static int note_copy(const void *record, size_t size, void *arg)
 		return -EBADMSG;
 	fsc_live_funcs(s->live, &n);
 	if (rec->row == n)
-		return 0; /* our own, to know what it costs */
+		return 0; /* from calibration */
 	c = fsc_vec_push(&s->copies);
 	if (!c)
 		return -ENOMEM;
@@ -290,21 +298,6 @@ static int keep_copy(struct building *b, const struct copy *c, struct fsc_err *e
 	return add_parts(b, &kernel, &user, &stack, err);
 }
 
-/* The first copies, taken off the list. */
-static void drop_copies(struct fsc_stack_source *s, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		struct copy *c = FSC_AT(struct copy, &s->copies, i);
-
-		s->copied -= c->unwind.sample.n;
-		free(c->stack);
-		free(c->unwind.addrs);
-	}
-	s->copies.n -= n;
-	memmove(s->copies.data, FSC_AT(struct copy, &s->copies, n),
-		s->copies.n * sizeof(struct copy));
-}
-
 /* Unwinds and keeps a batch of copies. */
 static int keep_batch(struct fsc_stack_source *s, struct fsc_err *err)
 {
@@ -327,34 +320,34 @@ static int keep_batch(struct fsc_stack_source *s, struct fsc_err *err)
 	return rc;
 }
 
-static int drain(struct fsc_stack_source *s, struct fsc_err *err)
+static int drain_ring(struct fsc_stack_source *s, struct fsc_err *err)
 {
 	int rc = fsc_namer_tick(s->namer, fsc_live_session(s->live), err);
 
 	if (rc || !s->opts.copies || s->copied > MOST_BYTES)
 		return rc;
-	return fsc_session_drain(fsc_live_session(s->live), note_copy, s, err);
+	return fsc_session_drain(fsc_live_session(s->live), queue_copy, s, err);
 }
 
-/* Emptying the ring goes before unwinding: while copies come fast they only pile up, until they are
- * too many. The first batch takes longest, since files are opened and read. */
+/* Emptying the ring has priority over unwinding: while copies arrive fast they are only queued,
+ * until they are too many. The first batch takes longest, since files are opened and read. */
 int fsc_stack_source_tick(struct fsc_stack_source *s, struct fsc_err *err)
 {
 	size_t before = s->copies.n;
-	int rc = drain(s, err);
+	int rc = drain_ring(s, err);
 
 	while (!rc && s->copies.n >= BATCH &&
 	       (s->copies.n < before + FEW || s->copied > MANY_BYTES)) {
 		rc = keep_batch(s, err);
 		before = s->copies.n;
 		if (!rc)
-			rc = drain(s, err);
+			rc = drain_ring(s, err);
 	}
 	return rc;
 }
 
-/* A copy of what is kept, everything that waits or is in the ring now included: subtracting from
- * nothing. */
+/* A copy of what is kept, after unwinding everything that is pending or in the ring now. Copying is
+ * subtracting nothing. */
 static int copy_kept(struct fsc_stack_source *s, struct fsc_stacks *ret, struct fsc_err *err)
 {
 	struct fsc_stacks nothing;
@@ -364,9 +357,9 @@ static int copy_kept(struct fsc_stack_source *s, struct fsc_stacks *ret, struct 
 		left -= left < BATCH ? left : BATCH;
 		rc = keep_batch(s, err);
 		if (!rc)
-			rc = drain(s, err);
+			rc = drain_ring(s, err);
 	}
-	begin(s, &nothing);
+	init_stacks(s, &nothing);
 	s->kept.time_ns = nothing.time_ns;
 	if (!rc)
 		rc = fsc_stacks_subtract(&s->kept, &nothing, ret, err);
@@ -384,8 +377,8 @@ int fsc_stack_source_read(struct fsc_stack_source *s, struct fsc_stacks *ret, st
 		return copy_kept(s, ret, err);
 	s->all = s->unknown = s->cut = 0;
 	s->counted.n = 0;
-	begin(s, ret);
-	rc = fsc_session_stacks(fsc_live_session(s->live), note_counted, s, err);
+	init_stacks(s, ret);
+	rc = fsc_session_stacks(fsc_live_session(s->live), add_counted, s, err);
 	if (!rc)
 		rc = build_counted(s, ret, err);
 	if (rc)

@@ -14,19 +14,19 @@
 
 enum { READINGS = 2001, CALIBRATE_NS = 20000000 };
 
-static int rising(const void *a, const void *b)
+static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void sum_up(uint64_t *v, double *median, double *mean)
+static void median_and_mean(uint64_t *v, double *median, double *mean)
 {
 	enum { KEPT = READINGS - READINGS / 100, MIDDLE = READINGS / 2 };
 	double sum = 0;
 
-	qsort(v, READINGS, sizeof(*v), rising);
+	qsort(v, READINGS, sizeof(*v), compare_u64);
 	for (size_t i = 0; i < KEPT; i++)
 		sum += (double)v[i];
 	*median = (double)v[MIDDLE];
@@ -44,7 +44,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* Both clocks read at one moment, as nearly as can be. */
+/* Reads both clocks as nearly at the same moment as possible. */
 static void read_both(uint64_t *ticks, uint64_t *ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -81,7 +81,7 @@ static void read_pair(bool ordered)
 	__asm__ volatile("" ::"r"(ticks));
 }
 
-/* The least of many rounds: what else the machine does is not part of it. */
+/* The minimum of many rounds excludes other activity of the machine. */
 static double measure_pair(bool ordered)
 {
 	enum { PAIRS = 500, ROUNDS = 20 };
@@ -99,7 +99,7 @@ static double measure_pair(bool ordered)
 	return best;
 }
 
-static void lower(struct fsc_tick_clock *c, char grade, const char *why)
+static void lower_grade(struct fsc_tick_clock *c, char grade, const char *why)
 {
 	if (grade <= c->grade)
 		return;
@@ -107,8 +107,8 @@ static void lower(struct fsc_tick_clock *c, char grade, const char *why)
 	c->why = why;
 }
 
-/* The kernel watches the counter and gives it up as a clock where it cannot be trusted. */
-static bool kernel_trusts(void)
+/* The kernel checks the counter and stops using it as a clock if it is unreliable. */
+static bool kernel_trusts_counter(void)
 {
 	char *text = NULL;
 	size_t n;
@@ -144,14 +144,14 @@ void fsc_ticks_measure(struct fsc_tick_clock *c)
 	c->pair_ns[0] = measure_pair(false);
 	c->pair_ns[1] = measure_pair(true);
 	c->step_ns = (double)(step ? step : 1) * c->ns;
-	sum_up(freely, &c->floor[0], &c->mean[0]);
-	sum_up(in_order, &c->floor[1], &c->mean[1]);
+	median_and_mean(freely, &c->floor[0], &c->mean[0]);
+	median_and_mean(in_order, &c->floor[1], &c->mean[1]);
 	if (c->step_ns > 5)
-		lower(c, 'B', "it moves in coarse steps");
-	if (!kernel_trusts())
-		lower(c, 'C', "the kernel does not use it as its clock");
+		lower_grade(c, 'B', "it moves in coarse steps");
+	if (!kernel_trusts_counter())
+		lower_grade(c, 'C', "the kernel does not use it as its clock");
 	if (backwards)
-		lower(c, 'D', "it went backwards");
+		lower_grade(c, 'D', "it went backwards");
 }
 
 void fsc_ticks_check(struct fsc_tick_clock *c, uint64_t ticks, uint64_t raw_ns)
@@ -161,10 +161,10 @@ void fsc_ticks_check(struct fsc_tick_clock *c, uint64_t ticks, uint64_t raw_ns)
 
 	read_both(&now_ticks, &now_ns);
 	if (now_ticks <= ticks || now_ns <= raw_ns) {
-		lower(c, 'D', "the process started at a time in the future");
+		lower_grade(c, 'D', "the process started at a time in the future");
 		return;
 	}
 	rate = (double)(now_ns - raw_ns) / (double)(now_ticks - ticks);
 	if (now_ns - raw_ns > CALIBRATE_NS && fabs(rate / c->ns - 1) > 0.001)
-		lower(c, 'D', "its rate has changed since the process started");
+		lower_grade(c, 'D', "its rate has changed since the process started");
 }
