@@ -225,7 +225,8 @@ static int set_process_entry(struct fsc_gpu_session *s, const struct bpf_map *ma
 	return 0;
 }
 
-int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, struct fsc_err *err)
+int fsc_gpu_session_set_verdict(struct fsc_gpu_session *s, pid_t pid, bool wanted,
+				struct fsc_err *err)
 {
 	uint8_t verdict = wanted ? FSC_WANTED : FSC_UNWANTED;
 

@@ -20,7 +20,8 @@ struct fsc_gpu_session_opts {
 	bool python, args;
 	uint32_t sample;
 	uint32_t max_tasks; /* room for verdicts and interpreters; 0: default */
-	bool judged; /* the calls of a process count until fsc_gpu_session_judge() says otherwise */
+	bool judged;	    /* the calls of a process count until fsc_gpu_session_set_verdict() says
+			       otherwise */
 };
 
 /* Loads the programs, attaches nothing. The caller owns *ret. */
@@ -47,7 +48,8 @@ void fsc_gpu_session_detach(struct fsc_gpu_session *s);
 
 int fsc_gpu_session_names(struct fsc_gpu_session *s, uint32_t file,
 			  const struct fsc_gpu_names_at *at, struct fsc_err *err);
-int fsc_gpu_session_judge(struct fsc_gpu_session *s, pid_t pid, bool wanted, struct fsc_err *err);
+int fsc_gpu_session_set_verdict(struct fsc_gpu_session *s, pid_t pid, bool wanted,
+				struct fsc_err *err);
 /* The process is a Python interpreter. */
 int fsc_gpu_session_python(struct fsc_gpu_session *s, pid_t pid, const struct fsc_python *py,
 			   struct fsc_err *err);

@@ -28,7 +28,7 @@ int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_r
 	return 0;
 }
 
-int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err)
+int fsc_session_set_verdict(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	uint8_t verdict = wanted ? FSC_WANTED : FSC_UNWANTED;
 

@@ -46,7 +46,7 @@ struct fsc_session_opts {
 	uint32_t max_keys;
 	enum fsc_via via;
 	/* A monitor: every row has a rule, which may change, and slots of keys are reclaimed.
-	 * judged: the calls of a process count until fsc_session_judge() says otherwise. */
+	 * judged: the calls of a process count until fsc_session_set_verdict() says otherwise. */
 	bool rules, judged;
 	bool per_row;	   /* every row has its own links, to be detached singly */
 	bool fast_uprobes; /* probe 5-byte nops even if that kills forked children */
@@ -133,7 +133,7 @@ int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, d
 int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_rule *rule,
 			 struct fsc_err *err);
 /* Whether the calls of a process count from now on. */
-int fsc_session_judge(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
+int fsc_session_set_verdict(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
 /* Calls fn for each error code with its count so far, less what was forgotten. */
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,

@@ -133,8 +133,8 @@ static int open_events(struct fsc_gpu_watching *w, unsigned devices, struct fsc_
 static int watch_loop(struct fsc_gpu_watching *w, struct fsc_err *err)
 {
 	struct fsc_loop *loop = &w->run->loop;
-	int rc = fsc_loop_timer(loop, fsc_processes_told(w->processes) ? SCAN : LOOK, true, on_scan,
-				w, err);
+	int rc = fsc_loop_timer(loop, fsc_processes_has_events(w->processes) ? SCAN : LOOK, true,
+				on_scan, w, err);
 
 	if (!rc)
 		rc = fsc_loop_timer(loop, CPU, true, on_cpu, w, err);
@@ -175,7 +175,7 @@ static int hook_known(struct fsc_gpu_watching *w, struct fsc_err *err)
 		rc = fsc_processes_command(w->processes, child->pid, err);
 	/* It mapped its program before events were recorded. */
 	if (!rc && child->name)
-		rc = fsc_namer_met(w->namer, child->pid, err);
+		rc = fsc_namer_add_process(w->namer, child->pid, err);
 	return rc;
 }
 

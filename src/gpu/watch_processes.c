@@ -28,7 +28,7 @@ static int note_older(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err
 
 	if (!fsc_map_put(&w->older, &pid, sizeof(pid), NULL))
 		return fsc_err_nomem(err);
-	rc = fsc_namer_met(w->namer, pid, err);
+	rc = fsc_namer_add_process(w->namer, pid, err);
 	if (!rc)
 		rc = note_python(w, pid, err);
 	return rc < 0 ? rc : 0;
@@ -56,7 +56,7 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
-	int rc = fsc_gpu_session_judge(w->session, pid, wanted, err);
+	int rc = fsc_gpu_session_set_verdict(w->session, pid, wanted, err);
 
 	if (rc || !wanted)
 		return rc;
@@ -120,7 +120,7 @@ int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 {
 	struct fsc_gpu_watching *w = arg;
 	uint32_t inner = (uint32_t)fsc_task_status((pid_t)pid, "NSpid:");
-	int rc = fsc_namer_met(w->namer, (pid_t)pid, err);
+	int rc = fsc_namer_add_process(w->namer, (pid_t)pid, err);
 
 	f->inner_pid = inner == pid ? 0 : inner;
 	f->before = is_older(w, pid);

@@ -50,7 +50,7 @@ static int on_record(const void *rec, size_t size, void *arg)
 		return take_record(w, rec, size, t->err);
 	verdict = fsc_processes_verdict(w->processes, pid);
 	if (verdict < 0) {
-		rc = fsc_processes_met(w->processes, pid, &to, t->err);
+		rc = fsc_processes_add(w->processes, pid, &to, t->err);
 		if (rc)
 			return rc;
 		verdict = fsc_processes_verdict(w->processes, pid);

@@ -253,7 +253,7 @@ static int judge_one(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
 {
 	struct batch *b = arg;
 
-	return fsc_session_judge(b->session, pid, wanted, err);
+	return fsc_session_set_verdict(b->session, pid, wanted, err);
 }
 
 static int open_session(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)

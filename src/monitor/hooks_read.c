@@ -135,20 +135,20 @@ static void forget_gone(struct fsc_hooks *h)
 	fsc_map_release(&h->gone_at);
 }
 
-int fsc_hooks_judge(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
+int fsc_hooks_set_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	int rc = 0;
 
 	if (fsc_processes_all(h->processes) || fsc_filter_only_pids(&h->config->targets))
 		return 0;
 	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = fsc_session_judge(batch_at(h, i)->session, pid, wanted, err);
+		rc = fsc_session_set_verdict(batch_at(h, i)->session, pid, wanted, err);
 	/* If other targets are being tried, the sessions in force keep their own verdicts. */
 	for (size_t i = 0; !rc && h->trying && !h->was.anew && i < h->was.batches.n; i++)
-		rc = fsc_session_judge((*FSC_AT(struct batch *, &h->was.batches, i))->session, pid,
-				       wanted, err);
+		rc = fsc_session_set_verdict((*FSC_AT(struct batch *, &h->was.batches, i))->session,
+					     pid, wanted, err);
 	if (!rc && wanted && h->namer && !fsc_spaces_known(fsc_namer_spaces(h->namer), pid))
-		rc = fsc_namer_met(h->namer, pid, err);
+		rc = fsc_namer_add_process(h->namer, pid, err);
 	return rc || wanted ? rc : note_gone(h, pid, false, true, err);
 }
 
@@ -200,7 +200,7 @@ static void drop_unwanted(const struct fsc_hooks *h, struct batch *b, struct fsc
 		fsc_log(FSC_LOG_DEBUG, "process %u has exited: %llu calls %s", l->key.pid,
 			(unsigned long long)l->slot->count, wanted ? "kept" : "dropped");
 		if (!wanted) {
-			fsc_live_unsee(b->live, l->slot->count);
+			fsc_live_discard_seen(b->live, l->slot->count);
 			memset(l->slot, 0, sizeof(*l->slot));
 		}
 	}
@@ -310,14 +310,14 @@ static int name_target(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
 {
 	struct fsc_hooks *h = arg;
 
-	return wanted ? fsc_namer_met(h->namer, pid, err) : 0;
+	return wanted ? fsc_namer_add_process(h->namer, pid, err) : 0;
 }
 
 /* Targets are read while they run: a slow call may be their last. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 {
 	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES,
-					    .told = fsc_processes_told(h->processes)};
+					    .told = fsc_processes_has_events(h->processes)};
 	int rc;
 
 	if (!h->config->stacks || h->namer)
@@ -331,8 +331,8 @@ int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 
 struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h)
 {
-	return h->namer && fsc_processes_told(h->processes) ? fsc_namer_told(h->namer)
-							    : (struct fsc_mmaps_to){0};
+	return h->namer && fsc_processes_has_events(h->processes) ? fsc_namer_callbacks(h->namer)
+								  : (struct fsc_mmaps_to){0};
 }
 
 /* The namer grows with every process, so it is replaced now and then. */

@@ -38,7 +38,7 @@ static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 	int rc = fsc_ledger_began(m->ledger, pid, err);
 
-	return rc ? rc : fsc_hooks_judge(m->hooks, pid, wanted, err);
+	return rc ? rc : fsc_hooks_set_verdict(m->hooks, pid, wanted, err);
 }
 
 static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
@@ -64,7 +64,7 @@ static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 	const struct fsc_processes_to to = process_callbacks(m);
 
-	return fsc_processes_met(m->processes, pid, &to, err);
+	return fsc_processes_add(m->processes, pid, &to, err);
 }
 
 int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
@@ -316,7 +316,7 @@ int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err
 static int add_sources(struct fsc_monitor *m, struct fsc_err *err)
 {
 	struct fsc_loop *loop = &m->run->loop;
-	double scan = fsc_processes_told(m->processes) ? SCAN : SCAN_ALONE;
+	double scan = fsc_processes_has_events(m->processes) ? SCAN : SCAN_ALONE;
 	int rc = fsc_loop_timer(loop, COLLECT, true, on_collect, m, err);
 
 	if (!rc)

@@ -31,7 +31,7 @@ static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fres
 		return rc;
 	if (anew)
 		fsc_processes_retarget(m->processes, &fresh->targets);
-	fsc_processes_retell(m->processes);
+	fsc_processes_replay(m->processes);
 	rc = fsc_monitor_scan(m, err);
 	/* Last, since it cannot be undone. */
 	if (!rc && m->forward)
@@ -46,7 +46,7 @@ static void rescan_config(struct fsc_monitor *m, bool anew)
 
 	if (anew)
 		fsc_processes_retarget(m->processes, &m->config->targets);
-	fsc_processes_retell(m->processes);
+	fsc_processes_replay(m->processes);
 	if (fsc_monitor_scan(m, &why))
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 }

@@ -71,7 +71,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *ta
 	p->targets = targets;
 	for (size_t i = 0; i < p->all.n; i++)
 		process_at(p, i)->has_verdict = false;
-	fsc_processes_retell(p);
+	fsc_processes_replay(p);
 }
 
 void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets)
@@ -79,13 +79,13 @@ void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets
 	p->targets = targets;
 }
 
-void fsc_processes_retell(struct fsc_processes *p)
+void fsc_processes_replay(struct fsc_processes *p)
 {
 	fsc_map_release(&p->seen);
 	p->seen = (struct fsc_map){0};
 }
 
-bool fsc_processes_told(const struct fsc_processes *p)
+bool fsc_processes_has_events(const struct fsc_processes *p)
 {
 	return p->mmaps;
 }
@@ -493,7 +493,7 @@ static bool descends_from(pid_t pid, pid_t from)
 	return false;
 }
 
-int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
+int fsc_processes_add(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
 		      struct fsc_err *err)
 {
 	struct reading r = {p, to};

@@ -39,7 +39,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *ta
 /* The same targets at another address. */
 void fsc_processes_use(struct fsc_processes *p, const struct fsc_filter *targets);
 /* Reports all files again. */
-void fsc_processes_retell(struct fsc_processes *p);
+void fsc_processes_replay(struct fsc_processes *p);
 /* The command that was started: it and its descendants are wanted. */
 int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *err);
 /* Checks every running process. */
@@ -49,9 +49,9 @@ int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *t
 int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
 /* Whether the kernel reports new processes; otherwise only scans find them. */
-bool fsc_processes_told(const struct fsc_processes *p);
+bool fsc_processes_has_events(const struct fsc_processes *p);
 /* A process that made a call: gets its verdict now if it is pending. */
-int fsc_processes_met(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
+int fsc_processes_add(struct fsc_processes *p, pid_t pid, const struct fsc_processes_to *to,
 		      struct fsc_err *err);
 /* Whether all processes are targets: no verdicts are needed. */
 bool fsc_processes_all(const struct fsc_processes *p);

@@ -44,7 +44,7 @@ int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, s
  * and does not read everything again. */
 void fsc_live_keep_elsewhere(struct fsc_live *l);
 /* This many calls were of processes that turned out not to be targets: they count as never seen. */
-void fsc_live_unsee(struct fsc_live *l, uint64_t calls);
+void fsc_live_discard_seen(struct fsc_live *l, uint64_t calls);
 /* The books so far; pointers in it are valid as long as the source. cpu_ns: CPU time of the target
  * (or of the machine) over the run, 0 if unknown. */
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,

@@ -276,7 +276,7 @@ void fsc_live_keep_elsewhere(struct fsc_live *l)
 	l->kept_elsewhere = true;
 }
 
-void fsc_live_unsee(struct fsc_live *l, uint64_t calls)
+void fsc_live_discard_seen(struct fsc_live *l, uint64_t calls)
 {
 	l->unwanted += calls;
 }

@@ -35,7 +35,7 @@ static void fsc_namer_freep(struct fsc_namer **n)
 }
 
 /* A process that has exited, or that we may not read, has no names; that is no failure. */
-int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
+int fsc_namer_add_process(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
 {
 	int rc = fsc_spaces_read(n->spaces, pid, err);
 
@@ -62,7 +62,7 @@ int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct
 		fsc_log(FSC_LOG_DEBUG, "%s; frames of short-lived processes have no names",
 			why.msg);
 	for (size_t i = 0; !rc && i < o->n_pids; i++)
-		rc = fsc_namer_met(n, o->pids[i], err);
+		rc = fsc_namer_add_process(n, o->pids[i], err);
 	if (!rc)
 		*ret = fsc_take(&n);
 	return rc;
@@ -92,10 +92,10 @@ static void on_exit_of(void *arg, pid_t pid)
 
 static int on_new_pid(pid_t pid, void *arg)
 {
-	return fsc_namer_met(arg, pid, NULL);
+	return fsc_namer_add_process(arg, pid, NULL);
 }
 
-struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n)
+struct fsc_mmaps_to fsc_namer_callbacks(struct fsc_namer *n)
 {
 	return (struct fsc_mmaps_to){.arg = n->spaces,
 				     .mmap = on_mmap,
@@ -106,7 +106,7 @@ struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n)
 
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err)
 {
-	const struct fsc_mmaps_to to = fsc_namer_told(n);
+	const struct fsc_mmaps_to to = fsc_namer_callbacks(n);
 	int rc = session ? fsc_session_new_pids(session, on_new_pid, n, err) : 0;
 
 	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);

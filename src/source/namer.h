@@ -15,7 +15,7 @@ struct fsc_namer_opts {
 	size_t n_pids;
 	bool inlined;	      /* use debug information for inlined functions */
 	size_t max_processes; /* that are remembered; 0: default */
-	bool told;	      /* the caller passes events on: see fsc_namer_told() */
+	bool told;	      /* the caller passes events on: see fsc_namer_callbacks() */
 };
 
 /* The caller owns *ret. */
@@ -27,9 +27,9 @@ int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_
 
 /* For callers that already receive the events of processes: callbacks that pass them to the namer.
  * Valid as long as the namer. */
-struct fsc_mmaps_to fsc_namer_told(struct fsc_namer *n);
+struct fsc_mmaps_to fsc_namer_callbacks(struct fsc_namer *n);
 /* Reads what a process has mapped, before its addresses arrive. */
-int fsc_namer_met(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
+int fsc_namer_add_process(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
 
 /* A stack as addresses. */
 struct fsc_addrs {

@@ -154,7 +154,7 @@ static void the_runtime_knows_a_kernel_by_its_function_on_the_host(void **state)
 	struct fsc_gpu_event e;
 
 	(void)state;
-	gpu_ok(fsc_namer_met(w.namer, getpid(), &err), &err);
+	gpu_ok(fsc_namer_add_process(w.namer, getpid(), &err), &err);
 	r.pid = (uint32_t)getpid();
 	r.addr = (uintptr_t)__device_stub__saxpy;
 	e = named(k, r, NULL, false);

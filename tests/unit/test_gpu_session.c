@@ -25,15 +25,15 @@ static void what_finds_no_room_is_counted(void **state)
 	if (fsc_gpu_session_open(&o, &s, &err))
 		fail_msg("%s", err.msg);
 	for (pid_t pid = 100; pid < 110; pid++) {
-		assert_int_equal(fsc_gpu_session_judge(s, pid, pid % 2, &err), 0);
+		assert_int_equal(fsc_gpu_session_set_verdict(s, pid, pid % 2, &err), 0);
 		assert_int_equal(fsc_gpu_session_python(s, pid, &py, &err), 0);
 	}
 	assert_int_equal(fsc_gpu_session_full(s, FSC_GPU_FULL_VERDICTS), 6);
 	assert_int_equal(fsc_gpu_session_full(s, FSC_GPU_FULL_PYTHON), 6);
 	/* Who has room may change, and room that is left is used. */
-	assert_int_equal(fsc_gpu_session_judge(s, 100, true, &err), 0);
+	assert_int_equal(fsc_gpu_session_set_verdict(s, 100, true, &err), 0);
 	fsc_gpu_session_forget(s, 101);
-	assert_int_equal(fsc_gpu_session_judge(s, 109, true, &err), 0);
+	assert_int_equal(fsc_gpu_session_set_verdict(s, 109, true, &err), 0);
 	assert_int_equal(fsc_gpu_session_full(s, FSC_GPU_FULL_VERDICTS), 6);
 	assert_int_equal(fsc_gpu_session_damaged(s), 0);
 	fsc_gpu_session_free(s);

@@ -241,9 +241,9 @@ static void what_is_noted_first_counts_but_for_the_end(void **state)
 
 	(void)state;
 	begin(&w, ABC, CD);
-	monitor_ok(fsc_hooks_judge(w.h, 10, true, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, true, &err), &err);
 	assert_int_equal(w.h->gone.n, 0);
-	monitor_ok(fsc_hooks_judge(w.h, 11, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
 	assert_false(gone_at(&w, 0)->wanted);
 	assert_true(gone_at(&w, 0)->alive);
 	monitor_ok(fsc_hooks_gone(w.h, 11, true, &err), &err);
@@ -263,11 +263,11 @@ static void abandoned_targets_leave_no_verdict(void **state)
 
 	(void)state;
 	begin(&w, ABC, CD);
-	monitor_ok(fsc_hooks_judge(w.h, 10, false, &err), &err); /* before */
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err); /* before */
 	monitor_ok(fsc_hooks_try(w.h, &w.other, true, &err), &err);
-	monitor_ok(fsc_hooks_judge(w.h, 20, false, &err), &err);
-	monitor_ok(fsc_hooks_judge(w.h, 21, false, &err), &err);
-	monitor_ok(fsc_hooks_judge(w.h, 22, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 20, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 21, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
 	monitor_ok(fsc_hooks_gone(w.h, 21, false, &err), &err);
 	assert_int_equal(w.h->gone.n, 4);
 	fsc_hooks_abandon(w.h);
@@ -277,7 +277,7 @@ static void abandoned_targets_leave_no_verdict(void **state)
 	assert_true(gone_at(&w, 1)->wanted);
 	/* They are found where they are now. */
 	monitor_ok(fsc_hooks_gone(w.h, 10, false, &err), &err);
-	monitor_ok(fsc_hooks_judge(w.h, 22, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
 	monitor_ok(fsc_hooks_gone(w.h, 21, true, &err), &err);
 	assert_int_equal(w.h->gone.n, 3);
 	assert_false(gone_at(&w, 0)->alive);
@@ -296,7 +296,7 @@ static void processes_by_number_are_not_judged(void **state)
 
 	(void)state;
 	begin(&w, by_number, by_number);
-	monitor_ok(fsc_hooks_judge(w.h, 11, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
 	assert_int_equal(w.h->gone.n, 0);
 	end(&w);
 }

@@ -46,7 +46,7 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 	if (pid < FIRST || pid >= FIRST + 1000)
 		return 0;
 	t->asked_back++;
-	return fsc_processes_met(t->p, pid + 2 * MANY, &self, err);
+	return fsc_processes_add(t->p, pid + 2 * MANY, &self, err);
 }
 
 static struct fsc_processes_to to(struct told *t)
@@ -75,7 +75,7 @@ static void many_processes_come_and_go(void **state)
 		*(pid_t *)fsc_vec_push(&targets.pids) = FIRST + i;
 	assert_int_equal(fsc_processes_new(&targets, &t.p, &err), 0);
 	for (pid_t i = 0; i < MANY; i++)
-		assert_int_equal(fsc_processes_met(t.p, FIRST + i, &self, &err), 0);
+		assert_int_equal(fsc_processes_add(t.p, FIRST + i, &self, &err), 0);
 	for (pid_t i = 0; i < MANY; i++)
 		assert_int_equal(fsc_processes_verdict(t.p, FIRST + i), -1);
 	assert_int_equal(fsc_processes_scan(t.p, &self, &err), 0);
@@ -101,7 +101,7 @@ static void start_and_exit(struct told *t, pid_t first, pid_t n)
 	struct fsc_err err = {0};
 
 	for (pid_t i = 0; i < n; i++)
-		assert_int_equal(fsc_processes_met(t->p, first + i, &self, &err), 0);
+		assert_int_equal(fsc_processes_add(t->p, first + i, &self, &err), 0);
 	assert_int_equal(fsc_processes_scan(t->p, &self, &err), 0);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(fsc_processes_read(t->p, true, &self, &err), 0);
