@@ -45,10 +45,12 @@ void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s)
 		s->seen += fsc_gpu_session_seen(w->session, i);
 	s->seen -= w->unwanted;
 	s->kept = fsc_gpu_events_kept(w->events);
-	add_loss(s, &n, "ring full", fsc_gpu_session_loss(w->session, FSC_LOSS_RING_FULL));
-	add_loss(s, &n, "too deep", fsc_gpu_session_loss(w->session, FSC_LOSS_TOO_DEEP));
-	add_loss(s, &n, "no thread", fsc_gpu_session_loss(w->session, FSC_LOSS_NO_THREAD));
+	add_loss(s, &n, "ring_full", fsc_gpu_session_loss(w->session, FSC_LOSS_RING_FULL));
+	add_loss(s, &n, "too_deep", fsc_gpu_session_loss(w->session, FSC_LOSS_TOO_DEEP));
+	add_loss(s, &n, "no_thread", fsc_gpu_session_loss(w->session, FSC_LOSS_NO_THREAD));
 	add_loss(s, &n, "damaged", fsc_gpu_session_damaged(w->session));
+	if (w->run->end_ns)
+		fsc_summary_balance(s);
 	s->missed = fsc_gpu_session_missed(w->session);
 	s->unmatched = fsc_gpu_session_loss(w->session, FSC_LOSS_UNMATCHED);
 	s->attached = s->places = fsc_gpu_hooks_places(w->hooks);

@@ -197,7 +197,7 @@ static void drop_unwanted(const struct fsc_hooks *h, struct batch *b, struct fsc
 		const struct fsc_latency *l = FSC_AT(struct fsc_latency, &all->calls.rows, i);
 		bool wanted = find_gone(h, (pid_t)l->key.pid)->wanted;
 
-		fsc_log(FSC_LOG_DEBUG, "process %u has exited: %llu calls %s", l->key.pid,
+		fsc_log(FSC_LOG_DEBUG, "process %u: %llu calls %s", l->key.pid,
 			(unsigned long long)l->slot->count, wanted ? "kept" : "dropped");
 		if (!wanted) {
 			fsc_live_discard_seen(b->live, l->slot->count);
