@@ -207,7 +207,7 @@ static int change_config(struct fsc_monitor *m, const json_t *request,
 	FSC_AUTO(config_freep) struct fsc_snoop_config *c = NULL;
 	int rc = read_names(request, group, name, err);
 
-	if (rc)
+	if (rc || !*name)
 		return rc;
 	c = copy_config(m, err);
 	rc = c ? change(c, request, *group, *name, err) : -ENOMEM;
