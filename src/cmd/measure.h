@@ -68,8 +68,8 @@ struct fsc_measure_plan {
 
 #define FSC_MEASURE_PLAN(of_view, of_state, of_command)                                            \
 	{                                                                                          \
-		.view = of_view, .state = of_state, .probe = FSC_PROBE_OPTS_INIT,                  \
-		.run = {.tids = FSC_VEC_INIT(const char *)}, .command = of_command                 \
+		.view = (of_view), .state = (of_state), .probe = FSC_PROBE_OPTS_INIT,              \
+		.run = {.tids = FSC_VEC_INIT(const char *)}, .command = (of_command)               \
 	}
 
 /* Parses the shared options into the plan, and the command's own sets (ended by NULL opts). The

@@ -317,9 +317,12 @@ static int hook_file(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, u
 	if (rc || !fsc_targets_count(&t))
 		goto out;
 	f = fsc_vec_push(&h->files);
-	if (f)
-		*f = (struct file){.path = strdup(lib->name), .layer = layer, .number = NO_NAMES};
-	rc = f && f->path ? 0 : fsc_err_nomem(err);
+	if (!f) {
+		rc = fsc_err_nomem(err);
+		goto out;
+	}
+	*f = (struct file){.path = strdup(lib->name), .layer = layer, .number = NO_NAMES};
+	rc = f->path ? 0 : fsc_err_nomem(err);
 	if (!rc && layer == FSC_GPU_DRIVER)
 		rc = try_names(h, f, lib, err);
 	if (!rc)

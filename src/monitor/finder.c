@@ -114,7 +114,7 @@ int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *c
 	struct fsc_finder *copy = NULL;
 	int rc = fsc_finder_new(&copy, err);
 
-	if (rc)
+	if (rc || !copy)
 		return rc;
 	copy->last_id = f->last_id;
 	if (!fsc_map_copy(&f->id_of, &copy->id_of) ||
