@@ -10,12 +10,11 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "probe/exits.h"
 #include "probe/files.h"
-#include "probe/foreign.h"
 #include "probe/fragile.h"
 #include "probe/insn.h"
 #include "probe/match.h"
+#include "probe/returns.h"
 #include "probe/uprobe.h"
 #include "sym/demangle.h"
 #include "dwarf/lines.h"
@@ -99,11 +98,7 @@ struct search {
 	struct fsc_matcher m;
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
-	bool go;			 /* the file at hand is a Go program */
-	enum fsc_fragile_file unwinding; /* in the file at hand */
-	bool strangers;			 /* its callers are unknown and may pass callbacks */
-	bool callers_unwind;		 /* a target throws, or uses the unwinder */
-	struct fsc_exits_file exits;	 /* of the file at hand */
+	struct fsc_returns_file returns; /* of the file at hand */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -144,61 +139,6 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 	else
 		snprintf(why, n, "its code could not be decoded up to +%#llx", off);
 	return false;
-}
-
-/* A function of a C interface in a file with C++ that ends in a jump to another one, which does its
- * work: its end is that one's, and no exception leaves either. */
-static bool hands_over(const struct search *s, const struct fsc_sym *sym,
-		       const struct fsc_target *t)
-{
-	if (s->unwinding != FSC_FRAGILE_FILE_CXX || fsc_demangle_is_mangled(sym->name))
-		return false;
-	for (size_t i = 0; i < t->n_exits; i++)
-		if (t->exits[i].jump)
-			return true;
-	return false;
-}
-
-/* Whether the return of the function is to be caught at its instructions. */
-static bool wants_insns(const struct search *s, const struct fsc_sym *sym,
-			const struct fsc_target *t)
-{
-	enum fsc_fragile fragile = fsc_fragile_function(sym->name);
-
-	if (fragile == FSC_FRAGILE_ALWAYS || s->scope->returns == FSC_RETURNS_INSNS)
-		return true;
-	if (s->scope->returns != FSC_RETURNS_BEST)
-		return false;
-	return fragile == FSC_FRAGILE_UNWOUND ||
-	       (s->unwinding != FSC_FRAGILE_FILE_NOT && !hands_over(s, sym, t)) ||
-	       (s->strangers && fsc_foreign_may_run(s->exits.elf, sym));
-}
-
-/* Decides how the function's return is caught. A text: why it cannot be. */
-static const char *choose_returns(const struct search *s, const struct fsc_sym *sym,
-				  struct fsc_target *t, struct fsc_err *err, int *rc)
-{
-	if (s->go)
-		return "return probes crash Go programs";
-	if (fsc_exits_is_part(sym->name))
-		return "it is part of a function, jumped to and not called";
-	*rc = fsc_exits_find(&s->exits, sym, t, err);
-	if (*rc)
-		return NULL;
-	if (t->by_insns && !t->n_exits)
-		return "it never returns";
-	if (!wants_insns(s, sym, t)) {
-		free(t->exits);
-		t->exits = NULL;
-		t->by_insns = false;
-		return NULL;
-	}
-	if (!t->by_insns && fsc_fragile_function(sym->name) == FSC_FRAGILE_ALWAYS)
-		return "catching its return would break the program";
-	if (!t->by_insns && s->scope->returns == FSC_RETURNS_BEST)
-		return "its return instructions cannot be found, and an exception could not pass a "
-		       "return probe of the kernel";
-	return NULL;
 }
 
 /* For a function named in full this is an error; of many, it is skipped. */
@@ -245,7 +185,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	if (t.ret || s->scope->pairs)
-		unfit = choose_returns(s, sym, &t, err, &rc);
+		rc = fsc_returns_choose(&s->returns, sym, &t, &unfit, err);
 	if (rc)
 		return rc;
 	if (unfit) {
@@ -280,11 +220,11 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	int rc = fsc_elf_symbols(e, &syms, &n, err);
 
 	if (!rc)
-		rc = fsc_exits_open(&s->exits, e, err);
+		rc = fsc_exits_open(&s->returns.exits, e, err);
 	if (rc)
 		return rc;
 	rc = add_matches(s, e, file, syms, n, err);
-	fsc_exits_release(&s->exits);
+	fsc_exits_release(&s->returns.exits);
 	if (rc || s->found || s->excluded || s->refused)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
@@ -341,22 +281,6 @@ static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, str
 	return rc;
 }
 
-/* How what is thrown may come through the file's functions, by its own code or by its callers'. */
-static enum fsc_fragile_file unwinding_in(const struct search *s, struct fsc_elf *e)
-{
-	enum fsc_fragile_file own = fsc_fragile_file(e);
-
-	return own == FSC_FRAGILE_FILE_NOT && s->callers_unwind ? FSC_FRAGILE_FILE_ANY : own;
-}
-
-/* What the whole file says about catching returns in it. */
-static void check_file(struct search *s, struct fsc_elf *e)
-{
-	s->go = fsc_elf_has_section(e, ".gopclntab");
-	s->unwinding = unwinding_in(s, e);
-	s->strangers = s->scope->strangers && fsc_fragile_shared(e);
-}
-
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
@@ -365,7 +289,7 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 
 	if (rc)
 		return rc;
-	check_file(s, e);
+	fsc_returns_check_file(&s->returns, e);
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -382,48 +306,12 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 	return fsc_kind_hint(&s->near, "", s->spec->binary[0] ? s->spec->binary : where, err);
 }
 
-/* The first of the files is the program; of it alone it matters whether it throws: a library with
- * C++ in it rarely lets an exception out. */
-static bool any_unwinds(const struct fsc_vec *files)
-{
-	for (size_t i = 0; i < files->n; i++) {
-		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, files, i);
-		FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
-
-		if (fsc_elf_open(f->path, f->root, &e, NULL))
-			continue;
-		if (i ? fsc_fragile_switches(e) : fsc_fragile_file(e) != FSC_FRAGILE_FILE_NOT)
-			return true;
-	}
-	return false;
-}
-
-/* A C++ exception may pass through C libraries that call back, a cancelled thread is unwound
- * through all its frames, and coroutines switch inside them. */
-static bool watched_unwind(const struct fsc_scope *scope)
-{
-	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	bool found = false;
-
-	if (scope->command) {
-		fsc_libs_needed(scope->command, &files, NULL);
-		found = any_unwinds(&files);
-		fsc_libs_release(&files);
-	}
-	for (size_t i = 0; !found && i < scope->n_pids; i++) {
-		fsc_libs_mapped(scope->pids[i], &files, NULL);
-		found = any_unwinds(&files);
-		fsc_libs_release(&files);
-	}
-	return found;
-}
-
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
 	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
 
 	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
-		s->callers_unwind = watched_unwind(s->scope);
+		s->returns.callers_unwind = fsc_returns_callers_unwind(s->scope);
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found && !s->refused)
@@ -435,7 +323,7 @@ static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 			  struct fsc_targets *out, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	struct search s = {.spec = spec, .scope = scope, .out = out};
+	struct search s = {.spec = spec, .scope = scope, .out = out, .returns = {.scope = scope}};
 	int rc = 0;
 
 	s.near.wanted = spec->function;
@@ -455,12 +343,15 @@ static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exit
 {
 	char *function = (char *)w->function;
 	struct fsc_spec spec = {.kind = &fsc_kind_uprobe, .text = function, .function = function};
-	struct search s = {.spec = &spec, .scope = scope, .out = out, .exits = *exits};
+	struct search s = {.spec = &spec,
+			   .scope = scope,
+			   .out = out,
+			   .returns = {.scope = scope, .exits = *exits}};
 	int rc = fsc_matcher_init(&s.m, function, false, err);
 
 	if (rc)
 		return rc;
-	check_file(&s, e);
+	fsc_returns_check_file(&s.returns, e);
 	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
