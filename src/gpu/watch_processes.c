@@ -79,7 +79,7 @@ static int forget_program(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err 
 	return rc;
 }
 
-static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
 	int rc = forget_program(w, pid, err);
@@ -99,7 +99,7 @@ static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w)
 {
 	return (struct fsc_processes_to){
-	    .arg = w, .file = on_file, .judged = on_judged, .gone = on_gone, .exec = on_exec};
+	    .arg = w, .file = on_file, .judged = on_judged, .exited = on_exited, .exec = on_exec};
 }
 
 /* Whether the process started before this run. */

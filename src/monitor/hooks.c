@@ -28,7 +28,7 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 	h->batches = FSC_VEC_INIT(struct batch *);
 	h->funcs = FSC_VEC_INIT(struct fsc_func);
 	h->rules = FSC_VEC_INIT(enum fsc_error_rule);
-	h->gone = FSC_VEC_INIT(struct gone);
+	h->retired = FSC_VEC_INIT(struct retired);
 	h->refusals = FSC_VEC_INIT(struct fsc_refusal);
 	fsc_tally_init(&h->closed);
 	rc = fsc_finder_new(&h->finder, err);
@@ -81,8 +81,8 @@ void fsc_hooks_free(struct fsc_hooks *h)
 	fsc_vec_release(&h->batches);
 	fsc_vec_release(&h->funcs);
 	fsc_vec_release(&h->rules);
-	fsc_vec_release(&h->gone);
-	fsc_map_release(&h->gone_at);
+	fsc_vec_release(&h->retired);
+	fsc_map_release(&h->retired_at);
 	fsc_vec_release(&h->refusals);
 	fsc_map_release(&h->func_at);
 	fsc_tally_release(&h->closed);

@@ -40,7 +40,7 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err);
 /* Whether a process is a target. */
 int fsc_hooks_set_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
 /* A process has exited; a target's measurements are kept by fsc_hooks_collect(). */
-int fsc_hooks_gone(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
+int fsc_hooks_exited(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
 /* Moves the measurements of exited processes, by pid, to `ended` and frees their slots; then calls
  * on_pid() for each process that has made calls. */
 int fsc_hooks_collect(struct fsc_hooks *h, int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err),

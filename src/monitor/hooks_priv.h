@@ -21,7 +21,7 @@ struct batch {
 };
 
 /* A process whose slots are to be freed. */
-struct gone {
+struct retired {
 	pid_t pid;
 	bool wanted;
 	bool alive; /* it is not a target */
@@ -35,11 +35,11 @@ struct fsc_hooks {
 	struct fsc_vec funcs;	/* struct fsc_func; strings owned */
 	struct fsc_vec rules;	/* enum fsc_error_rule, of each function */
 	struct fsc_map func_at;
-	struct fsc_vec gone;	 /* struct gone */
-	struct fsc_map gone_at;	 /* pid -> its index there */
-	struct fsc_tally closed; /* what closed sessions measured of running processes */
-	struct fsc_summary past; /* their books */
-	struct fsc_costs costs;	 /* measured once, for all */
+	struct fsc_vec retired;	   /* struct retired */
+	struct fsc_map retired_at; /* pid -> its index there */
+	struct fsc_tally closed;   /* what closed sessions measured of running processes */
+	struct fsc_summary past;   /* their books */
+	struct fsc_costs costs;	   /* measured once, for all */
 	struct fsc_namer *namer;
 	uint64_t namer_ns;
 	struct fsc_vec refusals; /* struct fsc_refusal */
@@ -51,9 +51,9 @@ struct fsc_hooks {
 		struct fsc_finder *finder;
 		struct fsc_vec batches;
 		bool anew;
-		size_t stay; /* sessions that will go on */
-		size_t gone; /* processes noted before */
-	} was;		     /* what is in force meanwhile */
+		size_t stay;	/* sessions that will go on */
+		size_t retired; /* processes noted before */
+	} was;			/* what is in force meanwhile */
 };
 
 static inline struct batch *batch_at(const struct fsc_hooks *h, size_t i)
@@ -69,6 +69,13 @@ static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, s
 void fsc_hooks_free_batch(struct batch *b);
 /* Closes a session, keeping its measurements, calls and books. */
 int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err);
+/* Adds what a session has measured. ends: the verdicts may be those of another configuration, and
+ * those of its own have been applied already. */
+int fsc_hooks_read_batch(struct fsc_hooks *h, const struct batch *b, bool ends,
+			 struct fsc_tally *to, struct fsc_err *err);
+/* Sends the calls that have come in. last: the open ones, too. */
+int fsc_hooks_send_calls(const struct fsc_hooks *h, const struct batch *b, bool last,
+			 struct fsc_err *err);
 /* Sets the threshold, sampling and error rule of a row. */
 int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
 		       const struct fsc_snoop_func *e, struct fsc_err *err);

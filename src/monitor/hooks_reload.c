@@ -47,7 +47,7 @@ int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bo
 	h->was.finder = h->finder;
 	h->was.batches = h->batches;
 	h->was.anew = anew;
-	h->was.gone = h->gone.n;
+	h->was.retired = h->retired.n;
 	h->was.stay = 0;
 	for (size_t i = 0; i < h->batches.n; i++) {
 		if (will_end(h, finder, config, batch_at(h, i)))
@@ -78,7 +78,7 @@ void fsc_hooks_abandon(struct fsc_hooks *h)
 	fsc_finder_free(h->finder);
 	restore_config(h);
 	if (h->was.anew)
-		fsc_hooks_unjudge(h, h->was.gone);
+		fsc_hooks_unjudge(h, h->was.retired);
 }
 
 /* ---- taking over ---- */

@@ -45,7 +45,7 @@ static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	bool wanted = fsc_processes_wanted(m->processes, pid);
-	int rc = fsc_hooks_gone(m->hooks, pid, wanted, err);
+	int rc = fsc_hooks_exited(m->hooks, pid, wanted, err);
 
 	return rc || !wanted ? rc : fsc_ledger_ended(m->ledger, pid, err);
 }
@@ -55,7 +55,7 @@ static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
 	return (struct fsc_processes_to){.arg = m,
 					 .file = on_file,
 					 .judged = on_verdict,
-					 .gone = on_exited,
+					 .exited = on_exited,
 					 .also = fsc_hooks_also(m->hooks)};
 }
 

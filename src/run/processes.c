@@ -5,26 +5,16 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "engine/mmaps.h"
 #include "proc/cputime.h"
-#include "proc/libs.h"
 #include "proc/task.h"
-
-/* Context of one reading. */
-struct reading {
-	struct fsc_processes *p;
-	const struct fsc_processes_to *to;
-};
 
 int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **ret,
 		      struct fsc_err *err)
@@ -60,7 +50,7 @@ void fsc_processes_free(struct fsc_processes *p)
 		process_free(process_at(p, i));
 	fsc_vec_release(&p->all);
 	fsc_map_release(&p->at);
-	fsc_map_release(&p->gone_at);
+	fsc_map_release(&p->exited_at);
 	fsc_map_release(&p->seen);
 	fsc_mmaps_free(p->mmaps);
 	free(p);
@@ -104,20 +94,12 @@ struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 	return at ? (struct process *)(uintptr_t)*at : NULL;
 }
 
-static void set_program(struct process *x, const char *path)
+void fsc_process_set_program(struct process *x, const char *path)
 {
 	const char *base = strrchr(path, '/');
 
 	free(x->program);
 	x->program = strdup(base ? base + 1 : path);
-}
-
-static void read_program(struct process *x)
-{
-	char exe[PATH_MAX];
-
-	if (fsc_task_exe(x->pid, exe))
-		set_program(x, exe);
 }
 
 static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
@@ -142,115 +124,6 @@ static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fs
 	return x;
 }
 
-/* ---- verdicts ---- */
-
-/* A path below the root of cgroups, or the id of a container, which is part of such a path. */
-static bool in_cgroup(pid_t pid, const char *wanted)
-{
-	char path[64], line[4096];
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	size_t n = strlen(wanted);
-
-	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f)) {
-		char *at = strchr(line, '/');
-
-		line[strcspn(line, "\n")] = '\0';
-		if (!at)
-			continue;
-		if (wanted[0] != '/' && strstr(at, wanted))
-			return true;
-		if (!strncmp(at, wanted, n) && (!at[n] || at[n] == '/' || wanted[n - 1] == '/'))
-			return true;
-	}
-	return false;
-}
-
-static bool is_target(const struct fsc_processes *p, const struct process *x)
-{
-	const struct fsc_filter *t = p->targets;
-
-	if (fsc_processes_all(p) || (t->command.n && x->of_command))
-		return true;
-	for (size_t i = 0; i < t->pids.n; i++)
-		if (*FSC_AT(pid_t, &t->pids, i) == x->pid)
-			return true;
-	for (size_t i = 0; i < t->names.n; i++) {
-		const char *name = *FSC_AT(char *, &t->names, i);
-
-		if (!fnmatch(name, x->comm, 0) || (x->program && !fnmatch(name, x->program, 0)))
-			return true;
-	}
-	for (size_t i = 0; i < t->cgroups.n; i++)
-		if (in_cgroup(x->pid, *FSC_AT(char *, &t->cgroups, i)))
-			return true;
-	return false;
-}
-
-static int report_file(const struct reading *r, pid_t pid, const void *key, size_t n,
-		       const char *path, struct fsc_err *err)
-{
-	bool is_new;
-
-	if (r->p->seen.n >= MOST_SEEN) {
-		fsc_map_release(&r->p->seen);
-		r->p->seen = (struct fsc_map){0};
-	}
-	if (!fsc_map_put(&r->p->seen, key, n, &is_new))
-		return fsc_err_nomem(err);
-	return is_new ? r->to->file(r->to->arg, pid, path, err) : 0;
-}
-
-/* Reports all files mapped so far; none if the process has exited or we lack permission. */
-static int report_mapped(const struct reading *r, pid_t pid, struct fsc_err *err)
-{
-	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	int rc = 0;
-
-	fsc_libs_mapped(pid, &files, NULL);
-	for (size_t i = 0; !rc && i < files.n; i++) {
-		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
-
-		rc = report_file(r, pid, f->path, strlen(f->path), f->name, err);
-	}
-	fsc_libs_release(&files);
-	return rc;
-}
-
-/* A process that does not match is checked again after the next reading: records of different CPUs
- * arrive out of order, and the name of a new program may follow its mappings. Nothing is lost:
- * pending processes count. */
-static int decide_process(const struct reading *r, struct process *x, bool at_once,
-			  struct fsc_err *err)
-{
-	bool wanted, late = x->pending_since;
-	int rc;
-
-	if (!x->comm[0])
-		fsc_task_comm(x->pid, x->comm, sizeof(x->comm));
-	if (!x->program)
-		read_program(x);
-	wanted = is_target(r->p, x);
-	if (x->has_verdict && wanted == x->wanted)
-		return 0;
-	if (wanted)
-		x->pending_since = 0;
-	else if (!x->pending_since)
-		x->pending_since = r->p->readings;
-	if (!wanted && !at_once && x->pending_since == r->p->readings)
-		return 0;
-	x->has_verdict = true;
-	x->wanted = wanted;
-	fsc_log(FSC_LOG_DEBUG, "process %d, %s, program %s: %s", x->pid, x->comm,
-		x->program ? x->program : "unknown", wanted ? "watched" : "left alone");
-	if (wanted && !x->cpu_start)
-		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
-	rc = r->to->judged(r->to->arg, x->pid, wanted, err);
-	/* Files mapped while the verdict was pending have not been reported. */
-	return !rc && wanted && late ? report_mapped(r, x->pid, err) : rc;
-}
-
 /* ---- what processes map ---- */
 
 static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
@@ -271,15 +144,15 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 	if (!x)
 		return -ENOMEM;
 	if (!x->program)
-		set_program(x, path);
+		fsc_process_set_program(x, path);
 	/* By now the name and program of a new process are known. */
 	if (!x->has_verdict) {
-		int rc = decide_process(r, x, false, err);
+		int rc = fsc_process_decide(r, x, false, err);
 
 		if (rc)
 			return rc;
 	}
-	return x->wanted ? report_file(r, pid, &key, sizeof(key), path, err) : 0;
+	return x->wanted ? fsc_process_report_file(r, pid, &key, sizeof(key), path, err) : 0;
 }
 
 /* The fork record may arrive after those of the child: each CPU has its own buffer. */
@@ -292,7 +165,7 @@ static int mark_descendant(const struct reading *r, struct process *x, struct fs
 		return 0;
 	if (!x->pending_since)
 		x->pending_since = r->p->readings;
-	return decide_process(r, x, true, err);
+	return fsc_process_decide(r, x, true, err);
 }
 
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
@@ -310,7 +183,7 @@ static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 	if ((x->has_verdict || x->of_command || x->comm[0]) && !x->ended)
 		return was->of_command ? mark_descendant(r, x, err) : 0;
 	/* The pid of a process that exited is reused. */
-	if (x->has_verdict && r->to->gone(r->to->arg, child, err))
+	if (x->has_verdict && r->to->exited(r->to->arg, child, err))
 		return -ENOMEM;
 	free(x->program);
 	*x = (struct process){.pid = child, .of_command = was->of_command};
@@ -347,52 +220,32 @@ static void on_exit_of(void *arg, pid_t pid)
 		x->ended = 1;
 }
 
-static bool is_gone(const struct reading *r, struct process *x, bool all)
+static bool has_exited(const struct reading *r, struct process *x, bool all)
 {
-	bool gone = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
+	bool exited = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
 
 	if (x->ended == 1)
 		x->ended = 2;
 	/* Records of its name and exit may be pending: two readings from now they are not. */
-	if (gone && !x->has_verdict && !x->ended && r->p->mmaps) {
+	if (exited && !x->has_verdict && !x->ended && r->p->mmaps) {
 		x->ended = 1;
 		return false;
 	}
-	return gone;
-}
-
-/* Remembers the verdict on a process that exited, in place of the oldest one. */
-static int remember_exited(struct fsc_processes *p, const struct process *x, struct fsc_err *err)
-{
-	const size_t slot = p->n_gone % MOST_GONE;
-	const pid_t oldest = p->gone[slot].pid;
-	const uint64_t *last = fsc_map_get(&p->gone_at, &oldest, sizeof(oldest));
-	uint64_t *at;
-
-	/* A pid that was used again has a newer entry, which stays. */
-	if (last && *last + MOST_GONE == p->n_gone)
-		fsc_map_remove(&p->gone_at, &oldest, sizeof(oldest));
-	at = fsc_map_put(&p->gone_at, &x->pid, sizeof(x->pid), NULL);
-	if (!at)
-		return fsc_err_nomem(err);
-	*at = p->n_gone++;
-	p->gone[slot].pid = x->pid;
-	p->gone[slot].wanted = x->wanted;
-	return 0;
+	return exited;
 }
 
 /* Records the exit of a process and reports it. */
 static int report_exit(const struct reading *r, struct process *x, struct fsc_err *err)
 {
-	int rc = x->has_verdict ? 0 : decide_process(r, x, true, err);
+	int rc = x->has_verdict ? 0 : fsc_process_decide(r, x, true, err);
 
 	if (!rc)
-		rc = remember_exited(r->p, x, err);
+		rc = fsc_process_remember_exited(r->p, x, err);
 	if (rc)
 		return rc;
 	r->p->ended += x->wanted;
 	r->p->cpu_past += x->wanted ? x->cpu_last - x->cpu_start : 0;
-	return r->to->gone(r->to->arg, x->pid, err);
+	return r->to->exited(r->to->arg, x->pid, err);
 }
 
 /* Removes processes whose last thread has exited. Callbacks may add processes at the end meanwhile.
@@ -404,11 +257,11 @@ static int remove_exited(const struct reading *r, bool all, struct fsc_err *err)
 
 	for (size_t i = 0; i < r->p->all.n; i++) {
 		struct process *x = process_at(r->p, i);
-		bool gone = is_gone(r, x, all);
+		bool exited = has_exited(r, x, all);
 
-		if (gone && !rc)
+		if (exited && !rc)
 			rc = report_exit(r, x, err);
-		if (!gone || rc) {
+		if (!exited || rc) {
 			*FSC_AT(struct process *, &r->p->all, kept++) = x;
 			continue;
 		}
@@ -434,7 +287,7 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 		struct process *x = process_at(p, i);
 
 		if (!x->has_verdict && (x->pending_since || last))
-			rc = decide_process(&r, x, last, err);
+			rc = fsc_process_decide(&r, x, last, err);
 	}
 	return rc ? rc : remove_exited(&r, false, err);
 }
@@ -444,9 +297,9 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
 	struct process *x = find_or_add(r->p, pid, err);
-	int rc = x ? decide_process(r, x, false, err) : -ENOMEM;
+	int rc = x ? fsc_process_decide(r, x, false, err) : -ENOMEM;
 
-	return rc || !x->wanted ? rc : report_mapped(r, pid, err);
+	return rc || !x->wanted ? rc : fsc_process_report_mapped(r, pid, err);
 }
 
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
@@ -508,5 +361,5 @@ int fsc_processes_add(struct fsc_processes *p, pid_t pid, const struct fsc_proce
 	/* If it has exited already, the kernel's pending records decide. */
 	if (!x->comm[0])
 		fsc_task_comm(x->pid, x->comm, sizeof(x->comm));
-	return x->comm[0] || x->of_command ? decide_process(&r, x, false, err) : 0;
+	return x->comm[0] || x->of_command ? fsc_process_decide(&r, x, false, err) : 0;
 }

@@ -23,7 +23,7 @@ struct fsc_processes_to {
 	/* The verdict on a process is known, or has changed. */
 	int (*judged)(void *arg, pid_t pid, bool wanted, struct fsc_err *err);
 	/* A process with a verdict has exited, with all its threads. */
-	int (*gone)(void *arg, pid_t pid, struct fsc_err *err);
+	int (*exited)(void *arg, pid_t pid, struct fsc_err *err);
 	/* A process has called exec. May be NULL. */
 	int (*exec)(void *arg, pid_t pid, struct fsc_err *err);
 	/* Gets every record first, unfiltered. Each may be NULL. */

@@ -2,29 +2,6 @@
 #include "run/processes_priv.h"
 #include "proc/cputime.h"
 
-bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid)
-{
-	const struct process *x = fsc_processes_find(p, pid);
-
-	return x && x->has_verdict && x->wanted;
-}
-
-int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
-{
-	const struct process *x = fsc_processes_find(p, pid);
-	const uint64_t *at;
-
-	if (x)
-		return x->has_verdict ? x->wanted : -1;
-	at = fsc_map_get(&p->gone_at, &pid, sizeof(pid));
-	return at ? p->gone[*at % MOST_GONE].wanted : -1;
-}
-
-bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
-{
-	return !fsc_processes_verdict(p, pid);
-}
-
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid)
 {
 	const struct process *x = fsc_processes_find(p, pid);

@@ -7,8 +7,8 @@
 #include "run/processes.h"
 
 enum {
-	MOST_GONE = 1024,  /* exited processes whose verdicts are kept for their last events */
-	MOST_SEEN = 65536, /* files reported, before all are reported again */
+	MOST_EXITED = 1024, /* exited processes whose verdicts are kept for their last events */
+	MOST_SEEN = 65536,  /* files reported, before all are reported again */
 };
 
 struct process {
@@ -38,9 +38,15 @@ struct fsc_processes {
 	struct {
 		pid_t pid;
 		bool wanted;
-	} gone[MOST_GONE]; /* a ring */
-	size_t n_gone;
-	struct fsc_map gone_at; /* pid -> n_gone before its last exit; only those in the ring */
+	} exited[MOST_EXITED]; /* a ring */
+	size_t n_exited;
+	struct fsc_map exited_at; /* pid -> n_exited before its last exit; only those in the ring */
+};
+
+/* Context of one reading. */
+struct reading {
+	struct fsc_processes *p;
+	const struct fsc_processes_to *to;
 };
 
 static inline struct process *process_at(const struct fsc_processes *p, size_t i)
@@ -50,5 +56,21 @@ static inline struct process *process_at(const struct fsc_processes *p, size_t i
 
 /* NULL: it is not in the table. */
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid);
+
+/* Its program, by the path of the file. */
+void fsc_process_set_program(struct process *x, const char *path);
+/* Reports a file unless it was reported before, by the key. */
+int fsc_process_report_file(const struct reading *r, pid_t pid, const void *key, size_t n,
+			    const char *path, struct fsc_err *err);
+/* Reports all files mapped so far; none if the process has exited or we lack permission. */
+int fsc_process_report_mapped(const struct reading *r, pid_t pid, struct fsc_err *err);
+/* Makes the verdict, or leaves it pending. A process that does not match is checked again after the
+ * next reading: records of different CPUs arrive out of order, and the name of a new program may
+ * follow its mappings. Nothing is lost: pending processes count. */
+int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
+		       struct fsc_err *err);
+/* Remembers the verdict on a process that exited, in place of the oldest one. */
+int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
+				struct fsc_err *err);
 
 #endif

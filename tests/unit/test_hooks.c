@@ -1,6 +1,6 @@
 /* src/monitor/hooks*.c, as far as they go without a kernel: which entry of the configuration a
- * function belongs to, what another configuration keeps and what it ends, and processes that are
- * gone. Sessions are made by hand here and have no programs. */
+ * function belongs to, what another configuration keeps and what it ends, and processes that have
+ * exited. Sessions are made by hand here and have no programs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -228,10 +228,10 @@ static void a_configuration_is_in_force_once_committed(void **state)
 
 /* ---- processes ---- */
 
-static const struct gone *gone_at(const struct world *w, size_t i)
+static const struct retired *retired_at(const struct world *w, size_t i)
 {
-	assert_true(i < w->h->gone.n);
-	return FSC_AT(struct gone, &w->h->gone, i);
+	assert_true(i < w->h->retired.n);
+	return FSC_AT(struct retired, &w->h->retired, i);
 }
 
 static void what_is_noted_first_counts_but_for_the_end(void **state)
@@ -242,16 +242,16 @@ static void what_is_noted_first_counts_but_for_the_end(void **state)
 	(void)state;
 	begin(&w, ABC, CD);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 10, true, &err), &err);
-	assert_int_equal(w.h->gone.n, 0);
+	assert_int_equal(w.h->retired.n, 0);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
-	assert_false(gone_at(&w, 0)->wanted);
-	assert_true(gone_at(&w, 0)->alive);
-	monitor_ok(fsc_hooks_gone(w.h, 11, true, &err), &err);
-	assert_int_equal(w.h->gone.n, 1);
-	assert_false(gone_at(&w, 0)->wanted);
-	assert_false(gone_at(&w, 0)->alive);
-	monitor_ok(fsc_hooks_gone(w.h, 10, true, &err), &err);
-	assert_true(gone_at(&w, 1)->wanted);
+	assert_false(retired_at(&w, 0)->wanted);
+	assert_true(retired_at(&w, 0)->alive);
+	monitor_ok(fsc_hooks_exited(w.h, 11, true, &err), &err);
+	assert_int_equal(w.h->retired.n, 1);
+	assert_false(retired_at(&w, 0)->wanted);
+	assert_false(retired_at(&w, 0)->alive);
+	monitor_ok(fsc_hooks_exited(w.h, 10, true, &err), &err);
+	assert_true(retired_at(&w, 1)->wanted);
 	end(&w);
 }
 
@@ -268,21 +268,21 @@ static void abandoned_targets_leave_no_verdict(void **state)
 	monitor_ok(fsc_hooks_set_verdict(w.h, 20, false, &err), &err);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 21, false, &err), &err);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
-	monitor_ok(fsc_hooks_gone(w.h, 21, false, &err), &err);
-	assert_int_equal(w.h->gone.n, 4);
+	monitor_ok(fsc_hooks_exited(w.h, 21, false, &err), &err);
+	assert_int_equal(w.h->retired.n, 4);
 	fsc_hooks_abandon(w.h);
-	assert_int_equal(w.h->gone.n, 2);
-	assert_int_equal(gone_at(&w, 0)->pid, 10);
-	assert_int_equal(gone_at(&w, 1)->pid, 21);
-	assert_true(gone_at(&w, 1)->wanted);
+	assert_int_equal(w.h->retired.n, 2);
+	assert_int_equal(retired_at(&w, 0)->pid, 10);
+	assert_int_equal(retired_at(&w, 1)->pid, 21);
+	assert_true(retired_at(&w, 1)->wanted);
 	/* They are found where they are now. */
-	monitor_ok(fsc_hooks_gone(w.h, 10, false, &err), &err);
+	monitor_ok(fsc_hooks_exited(w.h, 10, false, &err), &err);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
-	monitor_ok(fsc_hooks_gone(w.h, 21, true, &err), &err);
-	assert_int_equal(w.h->gone.n, 3);
-	assert_false(gone_at(&w, 0)->alive);
-	assert_int_equal(gone_at(&w, 2)->pid, 22);
-	assert_true(gone_at(&w, 2)->alive);
+	monitor_ok(fsc_hooks_exited(w.h, 21, true, &err), &err);
+	assert_int_equal(w.h->retired.n, 3);
+	assert_false(retired_at(&w, 0)->alive);
+	assert_int_equal(retired_at(&w, 2)->pid, 22);
+	assert_true(retired_at(&w, 2)->alive);
 	end(&w);
 }
 
@@ -297,7 +297,7 @@ static void processes_by_number_are_not_judged(void **state)
 	(void)state;
 	begin(&w, by_number, by_number);
 	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
-	assert_int_equal(w.h->gone.n, 0);
+	assert_int_equal(w.h->retired.n, 0);
 	end(&w);
 }
 
@@ -315,11 +315,11 @@ static void numbers_of_closed_sessions_outlive_their_process(void **state)
 	begin(&w, ABC, CD);
 	monitor_ok(fsc_tally_add(&w.h->closed, 0, 10, slot, &err), &err);
 	monitor_ok(fsc_tally_add(&w.h->closed, 0, 11, slot, &err), &err);
-	monitor_ok(fsc_hooks_gone(w.h, 10, true, &err), &err);
+	monitor_ok(fsc_hooks_exited(w.h, 10, true, &err), &err);
 	fsc_tally_init(&ended);
 	fsc_tally_init(&to);
 	monitor_ok(fsc_hooks_collect(w.h, NULL, NULL, &ended, &err), &err);
-	assert_int_equal(w.h->gone.n, 0);
+	assert_int_equal(w.h->retired.n, 0);
 	monitor_ok(fsc_hooks_read(w.h, &to, &err), &err);
 	assert_false(fsc_tally_find(&to, 0, 10, &row));
 	assert_true(fsc_tally_find(&to, 0, 11, &row));

@@ -15,7 +15,7 @@ enum {
 };
 
 struct told {
-	size_t judged, gone, asked_back;
+	size_t judged, exited, asked_back;
 	struct fsc_processes *p;
 };
 
@@ -37,12 +37,12 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 static struct fsc_processes_to to(struct told *t);
 
 /* Whoever is told of an end may ask for others, which then come into the table. */
-static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
+static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct told *t = arg;
 	const struct fsc_processes_to self = to(t);
 
-	t->gone += pid >= FIRST;
+	t->exited += pid >= FIRST;
 	if (pid < FIRST || pid >= FIRST + 1000)
 		return 0;
 	t->asked_back++;
@@ -52,7 +52,7 @@ static int on_gone(void *arg, pid_t pid, struct fsc_err *err)
 static struct fsc_processes_to to(struct told *t)
 {
 	return (struct fsc_processes_to){
-	    .arg = t, .file = on_file, .judged = on_judged, .gone = on_gone};
+	    .arg = t, .file = on_file, .judged = on_judged, .exited = on_exited};
 }
 
 static struct fsc_filter no_targets(void)
@@ -86,7 +86,7 @@ static void many_processes_come_and_go(void **state)
 		assert_int_equal(fsc_processes_read(t.p, true, &self, &err), 0);
 	assert_int_equal(t.asked_back, 1000);
 	assert_int_equal(t.judged, MANY + 1000);
-	assert_int_equal(t.gone, MANY + 1000);
+	assert_int_equal(t.exited, MANY + 1000);
 	assert_int_equal(fsc_processes_count(t.p, true), 10);
 	assert_int_equal(fsc_processes_count(t.p, false), 0);
 	assert_string_equal(fsc_processes_comm(t.p, FIRST), "");
@@ -110,9 +110,9 @@ static void start_and_exit(struct told *t, pid_t first, pid_t n)
 static void the_latest_exited_processes_have_verdicts(void **state)
 {
 	enum {
-		N = 3 * MOST_GONE,
+		N = 3 * MOST_EXITED,
 		/* other processes of this machine may exit meanwhile, and are remembered too */
-		SURE = MOST_GONE / 2
+		SURE = MOST_EXITED / 2
 	};
 	struct fsc_filter targets = no_targets(), others = no_targets();
 	const pid_t base = FIRST + 1000, last = base + N - 1;
@@ -128,9 +128,9 @@ static void the_latest_exited_processes_have_verdicts(void **state)
 	assert_int_equal(fsc_processes_verdict(t.p, last), 1);
 	for (pid_t pid = last - SURE; pid < last; pid++)
 		assert_int_equal(fsc_processes_verdict(t.p, pid), 0);
-	for (pid_t pid = base; pid <= last - MOST_GONE; pid++)
+	for (pid_t pid = base; pid <= last - MOST_EXITED; pid++)
 		assert_int_equal(fsc_processes_verdict(t.p, pid), -1);
-	assert_true(t.p->gone_at.n <= MOST_GONE);
+	assert_true(t.p->exited_at.n <= MOST_EXITED);
 
 	/* Two pids are used again: the verdict on the later process counts, also after the entry of
 	 * the earlier one was overwritten. */
@@ -140,9 +140,9 @@ static void the_latest_exited_processes_have_verdicts(void **state)
 	start_and_exit(&t, base, SURE + 100);
 	assert_int_equal(fsc_processes_verdict(t.p, last), 0);
 	assert_int_equal(fsc_processes_verdict(t.p, last - 1), 1);
-	start_and_exit(&t, base, MOST_GONE);
+	start_and_exit(&t, base, MOST_EXITED);
 	assert_int_equal(fsc_processes_verdict(t.p, last - 1), -1);
-	assert_true(t.p->gone_at.n <= MOST_GONE);
+	assert_true(t.p->exited_at.n <= MOST_EXITED);
 	fsc_processes_free(t.p);
 	fsc_vec_release(&targets.pids);
 	fsc_vec_release(&others.pids);

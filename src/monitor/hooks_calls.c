@@ -1,0 +1,105 @@
+/* The calls that the sessions of a monitor send one by one: their stacks' names, and their errors.
+ */
+#include "base/clock.h"
+#include "monitor/hooks_priv.h"
+
+enum {
+	NAMER_LIFE_S = 600,	/* then the namer is replaced */
+	NAMED_PROCESSES = 2048, /* of the machine; those that exited first are dropped first */
+};
+
+struct sending {
+	const struct fsc_hooks *h;
+	const struct batch *b;
+};
+
+void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg)
+{
+	h->on_call = fn;
+	h->on_call_arg = arg;
+}
+
+static int send_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
+{
+	const struct sending *s = arg;
+	size_t n;
+	const struct fsc_func *funcs = fsc_live_funcs(s->b->live, &n);
+
+	return s->h->on_call(c, s->b->func_of[c->func - funcs], s->h->on_call_arg, err);
+}
+
+int fsc_hooks_send_calls(const struct fsc_hooks *h, const struct batch *b, bool last,
+			 struct fsc_err *err)
+{
+	struct sending s = {h, b};
+
+	return h->on_call ? fsc_call_source_read(b->calls, last, send_call, &s, err) : 0;
+}
+
+static int name_target(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
+{
+	struct fsc_hooks *h = arg;
+
+	return wanted ? fsc_namer_add_process(h->namer, pid, err) : 0;
+}
+
+/* Targets are read while they run: a slow call may be their last. */
+int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
+{
+	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES,
+					    .told = fsc_processes_has_events(h->processes)};
+	int rc;
+
+	if (!h->config->stacks || h->namer)
+		return 0;
+	h->namer_ns = fsc_clock_mono();
+	rc = fsc_namer_new(&opts, &h->namer, err);
+	return rc || fsc_processes_all(h->processes)
+		   ? rc
+		   : fsc_processes_each(h->processes, name_target, h, err);
+}
+
+struct fsc_mmaps_to fsc_hooks_also(struct fsc_hooks *h)
+{
+	return h->namer && fsc_processes_has_events(h->processes) ? fsc_namer_callbacks(h->namer)
+								  : (struct fsc_mmaps_to){0};
+}
+
+/* The namer grows with every process, so it is replaced now and then. */
+static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
+{
+	int rc;
+
+	if (!h->namer || fsc_clock_mono() - h->namer_ns < NAMER_LIFE_S * 1000000000ull)
+		return 0;
+	fsc_namer_free(h->namer);
+	h->namer = NULL;
+	rc = fsc_hooks_namer(h, err);
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		fsc_call_source_rename(batch_at(h, i)->calls, h->namer);
+	return rc;
+}
+
+int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
+{
+	int rc = renew_namer(h, err);
+
+	/* What was not found before may be there now. */
+	if (!rc && h->namer)
+		rc = fsc_namer_resolve(h->namer, err);
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = fsc_hooks_send_calls(h, batch_at(h, i), last, err);
+	return rc;
+}
+
+/* ---- errors ---- */
+
+const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code)
+{
+	return fsc_error_name(*FSC_AT(enum fsc_error_rule, &h->rules, func), code);
+}
+
+const char *fsc_hooks_error(const struct fsc_hooks *h, uint32_t func, uint64_t ret)
+{
+	return (uint32_t)ret ? fsc_hooks_error_name(h, func, (int32_t)ret) : NULL;
+}
