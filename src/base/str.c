@@ -45,6 +45,13 @@ bool fsc_pattern_match(const struct fsc_pattern *p, const char *name)
 	return strcmp(p->text, name) == 0;
 }
 
+const char *fsc_str_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
 int fsc_str_each(const struct fsc_vec *texts,
 		 int (*fn)(const char *item, size_t n, void *arg, struct fsc_err *err), void *arg,
 		 struct fsc_err *err)

@@ -28,6 +28,9 @@ static inline bool fsc_pattern_exact(const struct fsc_pattern *p)
 	return !p->is_regex && !p->is_glob;
 }
 
+/* The last component of a path, which points into it; all of a path that ends in '/'. */
+const char *fsc_str_base(const char *path);
+
 /* Calls fn for each item of each text (const char *), items being separated by commas, until it
  * fails; returns what it returned. */
 int fsc_str_each(const struct fsc_vec *texts,

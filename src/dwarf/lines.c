@@ -105,12 +105,11 @@ static int search_unit(struct search *s, Dwarf_Die *unit, struct fsc_err *err)
 {
 	size_t before = s->places.n, n = 0;
 	const char *name = dwarf_diename(unit);
-	const char *slash = name ? strrchr(name, '/') : NULL;
 	Dwarf_Lines *rows;
 	int rc;
 
 	if (name)
-		fsc_nearest_offer(&s->files, slash ? slash + 1 : name);
+		fsc_nearest_offer(&s->files, fsc_str_base(name));
 	if (dwarf_getsrclines(unit, &rows, &n))
 		return 0; /* a unit without code, or a damaged one */
 	rc = search_rows(s, rows, n, err);

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "gpu/calls.h"
 #include "gpu/trial.h"
 #include "probe/uprobe.h"
@@ -309,7 +310,7 @@ static int hook_file(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, u
 	int rc;
 
 	fsc_targets_init(&t);
-	rc = want_symbols(h, fsc_libs_base(lib->name), &s, err);
+	rc = want_symbols(h, fsc_str_base(lib->name), &s, err);
 	if (!rc && fsc_uprobe_search(lib, s.wanted.data, s.wanted.n, &scope, &t, &why)) {
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		goto out;
@@ -342,7 +343,7 @@ out:
 static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 			const struct fsc_libs_file *lib, struct fsc_err *err)
 {
-	int layer = fsc_gpu_layer_of(fsc_libs_base(path));
+	int layer = fsc_gpu_layer_of(fsc_str_base(path));
 	struct stat st;
 	bool fresh;
 	struct {
@@ -364,7 +365,7 @@ static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 
 bool fsc_gpu_hooks_is_driver(const char *path)
 {
-	return fsc_gpu_layer_of(fsc_libs_base(path)) == FSC_GPU_DRIVER;
+	return fsc_gpu_layer_of(fsc_str_base(path)) == FSC_GPU_DRIVER;
 }
 
 /* In the process's mount namespace; in ours if the process has exited. */

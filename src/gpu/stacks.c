@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "proc/libs.h"
+#include "base/str.h"
 
 enum {
 	MOST_STACKS = 65536,
@@ -79,7 +79,7 @@ static int add_frame(const struct fsc_frame *f, void *arg, struct fsc_err *err)
 	s->unknown += f->unknown;
 	if (f->unknown)
 		fsc_buf_printf(&s->text, "[%s]",
-			       f->binary && *f->binary ? fsc_libs_base(f->binary) : "unknown");
+			       f->binary && *f->binary ? fsc_str_base(f->binary) : "unknown");
 	else
 		fsc_buf_puts(&s->text, f->name);
 	fsc_buf_putc(&s->text, '\n');
@@ -298,7 +298,7 @@ const char *fsc_gpu_stacks_owner(struct fsc_gpu_stacks *s, pid_t pid, uint64_t a
 {
 	const struct fsc_mapping *m = fsc_spaces_find(fsc_namer_spaces(s->namer), pid, addr);
 
-	return m && *m->path ? fsc_gpu_text(s->texts, fsc_libs_base(m->path)) : NULL;
+	return m && *m->path ? fsc_gpu_text(s->texts, fsc_str_base(m->path)) : NULL;
 }
 
 void fsc_gpu_stacks_forget(struct fsc_gpu_stacks *s, pid_t pid)

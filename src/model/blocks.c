@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 
 /* ---- a block ---- */
 
@@ -146,12 +147,11 @@ void fsc_recording_release(struct fsc_recording *r)
 /* The key under which two builds of a function are the same. */
 static struct fsc_buf function_key(const char *kind, const char *binary, const char *function)
 {
-	const char *slash = strrchr(binary, '/');
 	struct fsc_buf b = {0};
 
 	fsc_buf_puts(&b, kind);
 	fsc_buf_putc(&b, '\0');
-	fsc_buf_puts(&b, slash ? slash + 1 : binary);
+	fsc_buf_puts(&b, fsc_str_base(binary));
 	fsc_buf_putc(&b, '\0');
 	fsc_buf_puts(&b, function);
 	return b;

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "base/str.h"
 #include "probe/uprobe.h"
 #include "elf/elf.h"
 #include "base/slurp.h"
@@ -137,13 +138,6 @@ uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry)
 
 /* ---- files ---- */
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* The named path may be relative or a link; the other is that of the mapped file. */
 static bool same_file(const char *named, const char *path)
 {
@@ -155,7 +149,7 @@ static bool same_file(const char *named, const char *path)
 static bool matches_pattern(const char *pattern, const char *path)
 {
 	if (!strchr(pattern, '/'))
-		return !fnmatch(pattern, base_of(path), 0);
+		return !fnmatch(pattern, fsc_str_base(path), 0);
 	return !fnmatch(pattern, path, 0) || same_file(pattern, path);
 }
 

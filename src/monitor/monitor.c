@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/str.h"
 #include "engine/session.h"
 #include "monitor/monitor_priv.h"
 #include "proc/cputime.h"
@@ -157,11 +158,9 @@ static int monitor_reload(struct fsc_run *r, struct fsc_err *err)
 /* The file itself, written or moved there; or the link of a mounted ConfigMap ("..data"). */
 static bool is_of_config(const struct fsc_monitor *m, const struct inotify_event *e)
 {
-	const char *slash = strrchr(m->opts->path, '/');
-
 	if (!e->len)
 		return false;
-	return !strcmp(e->name, slash ? slash + 1 : m->opts->path) ||
+	return !strcmp(e->name, fsc_str_base(m->opts->path)) ||
 	       (e->mask & IN_MOVED_TO && !strncmp(e->name, "..", 2));
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "elf/elf.h"
 #include "proc/libs_priv.h"
 
@@ -219,18 +220,11 @@ static int find_program(const struct fsc_libs_scope *scope, struct fsc_vec *ret,
 			   (int)scope->pid);
 }
 
-const char *fsc_libs_base(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool match_mapping(struct fsc_search *s, const struct fsc_mapping *m)
 {
 	FSC_AUTO(fsc_freep) char *path = strndup(m->path, fsc_mapping_length(m));
 
-	return path && fsc_search_match(s, fsc_libs_base(path));
+	return path && fsc_search_match(s, fsc_str_base(path));
 }
 
 static int search_process(struct fsc_search *s, pid_t pid, struct fsc_err *err)
@@ -289,8 +283,7 @@ static int search_command(struct fsc_search *s, const char *command, struct fsc_
 		return fsc_err_nomem(err);
 	if (!path)
 		return 0; /* running it will fail with a message */
-	if (fsc_libname_match(fsc_libs_base(path), s->what) ||
-	    !strcmp(fsc_libs_base(found), s->what))
+	if (fsc_libname_match(fsc_str_base(path), s->what) || !strcmp(fsc_str_base(found), s->what))
 		return fsc_search_add(s, path, err);
 	rc = fsc_elf_open(path, "", &program, NULL);
 	if (rc == -ENOMEM)
@@ -378,7 +371,7 @@ bool fsc_libs_has_base(const struct fsc_vec *files, const char *name)
 	for (size_t i = 0; i < files->n; i++) {
 		const char *path = FSC_AT(struct fsc_libs_file, files, i)->name;
 
-		if (!strcmp(fsc_libs_base(path), name))
+		if (!strcmp(fsc_str_base(path), name))
 			return true;
 	}
 	return false;

@@ -44,8 +44,6 @@ int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *er
  * Direct system calls are not detected. */
 bool fsc_libs_may_fork(const char *program);
 void fsc_libs_release(struct fsc_vec *files);
-/* A path's last part; points into it. */
-const char *fsc_libs_base(const char *path);
 /* The full path of a command as execvp would find it. Caller frees. NULL if there is none (errno
  * ENOENT) or out of memory (ENOMEM). */
 char *fsc_libs_which(const char *command);

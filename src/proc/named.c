@@ -6,19 +6,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/str.h"
 #include "proc/task.h"
 
 static bool has_name(pid_t pid, const char *name)
 {
 	char text[PATH_MAX];
-	const char *base;
 
 	fsc_task_comm(pid, text, sizeof(text));
 	if (!strcmp(text, name))
 		return true;
-	fsc_task_exe(pid, text);
-	base = strrchr(text, '/');
-	return base && !strcmp(base + 1, name);
+	return fsc_task_exe(pid, text) && !strcmp(fsc_str_base(text), name);
 }
 
 int fsc_processes_named(const char *name, int (*fn)(pid_t pid, void *arg, struct fsc_err *err),

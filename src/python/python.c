@@ -10,6 +10,7 @@
 #include <sys/uio.h>
 
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "elf/elf.h"
 #include "proc/libs.h"
 #include "proc/process.h"
@@ -81,7 +82,7 @@ static unsigned minor_of_name(const char *name)
 static unsigned minor_of_files(const struct fsc_vec *files, size_t interpreter)
 {
 	unsigned minor =
-	    minor_of_name(fsc_libs_base(FSC_AT(struct fsc_mapping, files, interpreter)->path));
+	    minor_of_name(fsc_str_base(FSC_AT(struct fsc_mapping, files, interpreter)->path));
 
 	for (size_t i = 0; !minor && i < files->n; i++)
 		minor = minor_of_name(FSC_AT(struct fsc_mapping, files, i)->path);
@@ -98,7 +99,7 @@ static int find_interpreter(pid_t pid, struct interpreter *ret, unsigned *ret_mi
 	for (size_t i = 0; !rc && i < files.n; i++) {
 		const struct fsc_mapping *m = FSC_AT(struct fsc_mapping, &files, i);
 
-		if (i && strncmp(fsc_libs_base(m->path), "libpython3", strlen("libpython3")) != 0)
+		if (i && strncmp(fsc_str_base(m->path), "libpython3", strlen("libpython3")) != 0)
 			continue;
 		rc = find_runtime(pid, m, ret, err);
 		if (rc > 0)

@@ -1,22 +1,14 @@
 /* The names of frames, in every format. */
 #include "sink/stacks.h"
 
-#include <string.h>
-
 #include "base/fmt.h"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash && slash[1] ? slash + 1 : path;
-}
+#include "base/str.h"
 
 void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, struct fsc_buf *b)
 {
 	fsc_buf_puts(b, f->name);
 	if (f->unknown && f->binary[0])
-		fsc_buf_printf(b, " (%s+0x%llx)", base_name(f->binary),
+		fsc_buf_printf(b, " (%s+0x%llx)", fsc_str_base(f->binary),
 			       (unsigned long long)f->offset);
 	else if (f->unknown && f->offset)
 		fsc_buf_printf(b, " (0x%llx)", (unsigned long long)f->offset);
@@ -25,7 +17,7 @@ void fsc_stack_frame(const struct fsc_stacks *t, const struct fsc_frame *f, stru
 	if (!f->inlined) /* an inlined function has no start address */
 		fsc_buf_printf(b, "+0x%llx", (unsigned long long)f->offset);
 	if (f->file && f->line)
-		fsc_buf_printf(b, " (%s:%u)", base_name(f->file), f->line);
+		fsc_buf_printf(b, " (%s:%u)", fsc_str_base(f->file), f->line);
 }
 
 void fsc_stack_node(const struct fsc_stacks *t, const struct fsc_tree_node *n, struct fsc_buf *b)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/str.h"
 
 enum { LEAST = 20 }; /* columns a cut cell keeps */
 
@@ -112,13 +113,6 @@ void fsc_table_key_columns(struct fsc_table *t, uint32_t by)
 	fsc_table_column(t, "FUNCTION", false, true);
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Whether the functions come from more than one file, so that names may be ambiguous. */
 static bool several_binaries(const struct fsc_func *funcs, size_t n)
 {
@@ -148,7 +142,7 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 		fsc_buf_printf(fsc_table_cell(t), "%u", c->cpu);
 	b = fsc_table_cell(t);
 	if (several_binaries(funcs, n_funcs) && strcmp(f->binary, "kernel")) {
-		fsc_fmt_term(b, base_name(f->binary));
+		fsc_fmt_term(b, fsc_str_base(f->binary));
 		fsc_buf_putc(b, ':');
 	}
 	fsc_fmt_term(b, f->name);

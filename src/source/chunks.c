@@ -224,10 +224,9 @@ int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)
 int fsc_chunks_open(const char *path, struct fsc_chunks *ret, struct fsc_err *err)
 {
 	size_t stem = strlen(path) < 2 ? 0 : strlen(path) - 1;
-	const char *base = strrchr(path, '/');
+	const char *base = fsc_str_base(path);
 
 	*ret = FSC_CHUNKS_INIT;
-	base = base ? base + 1 : path;
 	if (strncmp(base, "funcscope.", 10) || strcmp(path + stem, "0") || path[stem - 1] != '.')
 		return fsc_err_usage(err,
 				     "'%s' is not the first file of a process's memory, "

@@ -1,5 +1,5 @@
-/* src/base/str.h: patterns and durations as people type them, the distance between names, and the
- * names offered to somebody who mistyped one. */
+/* src/base/str.h: patterns and durations as people type them, the last component of a path, the
+ * distance between names, and the names offered to somebody who mistyped one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -266,6 +266,15 @@ static void nearest_text_is_cut_not_overrun(void **state)
 	assert_int_equal(strlen(n.best[1].name), sizeof(n.best[1].name) - 1);
 }
 
+static void the_last_component_of_a_path(void **state)
+{
+	(void)state;
+	assert_string_equal(fsc_str_base("/usr/lib/libc.so.6"), "libc.so.6");
+	assert_string_equal(fsc_str_base("libc.so.6"), "libc.so.6");
+	assert_string_equal(fsc_str_base("/usr/lib/"), "/usr/lib/");
+	assert_string_equal(fsc_str_base(""), "");
+}
+
 static void durations(void **state)
 {
 	static const struct {
@@ -343,6 +352,7 @@ int main(void)
 	    cmocka_unit_test(nearest_first_and_at_most_three),
 	    cmocka_unit_test(nearest_of_nothing_is_empty),
 	    cmocka_unit_test(nearest_text_is_cut_not_overrun),
+	    cmocka_unit_test(the_last_component_of_a_path),
 	    cmocka_unit_test(durations),
 	    cmocka_unit_test(what_is_no_duration),
 	};
