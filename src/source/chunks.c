@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "proc/task.h"
 
 enum { ANSWER_MS = 1000 };
 
@@ -166,17 +167,7 @@ static int ask_socket(pid_t pid, uid_t uid, struct fsc_chunks *c)
 /* The pid of a process in its own pid namespace. */
 static uint32_t inner_pid(pid_t pid)
 {
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	char path[64], line[256];
-	uint32_t last = (uint32_t)pid;
-
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (!strncmp(line, "NSpid:", 6))
-			for (char *p = strtok(line + 6, " \t\n"); p; p = strtok(NULL, " \t\n"))
-				last = (uint32_t)strtoul(p, NULL, 10);
-	return last;
+	return (uint32_t)(fsc_task_status(pid, "NSpid:") ?: pid);
 }
 
 int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)

@@ -8,12 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/map.h"
+#include "proc/task.h"
 #include "source/scopes_priv.h"
 #include "sym/demangle.h"
 #include "elf/elf.h"
@@ -73,24 +73,9 @@ int fsc_scopes_new(uint32_t by, bool raw, struct fsc_scopes **ret, struct fsc_er
 
 static char *binary_of(pid_t pid)
 {
-	char link[64], path[PATH_MAX];
-	ssize_t n;
+	char path[PATH_MAX];
 
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n > 0 ? n : 0] = '\0';
-	return strdup(n > 0 ? path : "[unknown]");
-}
-
-static void comm_of(pid_t pid, char comm[FSC_COMM_LEN + 1])
-{
-	FSC_AUTO(fsc_fclosep) FILE *f = NULL;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f && fgets(comm, FSC_COMM_LEN + 1, f))
-		comm[strcspn(comm, "\n")] = '\0';
+	return strdup(fsc_task_exe(pid, path) ? path : "[unknown]");
 }
 
 /* Takes ownership of the chunks. */
@@ -142,7 +127,7 @@ int fsc_scopes_add(struct fsc_scopes *s, pid_t pid, bool *ret_added, struct fsc_
 	rc = fsc_chunks_of(pid, &chunks, err);
 	if (rc)
 		return rc;
-	comm_of(pid, p.comm);
+	fsc_task_comm(pid, p.comm, sizeof(p.comm));
 	p.binary = binary_of(pid);
 	rc = add_process(s, &p, &chunks, err);
 	*ret_added = !rc;
