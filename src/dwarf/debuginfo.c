@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
+
 static bool has_section(const struct fsc_image *im, const char *section)
 {
 	char packed[64];
@@ -31,6 +34,18 @@ int fsc_debug_info_find(struct fsc_elf *e, const char *section, const struct fsc
 	fsc_err_set(err, ENODATA, "'%s' has no debug information", fsc_elf_image(e)->path);
 	fsc_err_hint(err, "compile it with -g, or install its debug package");
 	return -ENODATA;
+}
+
+int fsc_debug_info_contain(const struct fsc_image *im,
+			   int (*fn)(void *arg, struct fsc_vec *out, struct fsc_err *err),
+			   void *arg, struct fsc_vec *ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf what = {0};
+
+	fsc_buf_printf(&what, "the debug information of '%s'", im->path);
+	if (fsc_buf_failed(&what))
+		return fsc_err_nomem(err);
+	return fsc_contain(fn, arg, fsc_buf_str(&what), ret, err);
 }
 
 int fsc_debug_info_open(const struct fsc_image *im, struct fsc_debug_info *ret, struct fsc_err *err)

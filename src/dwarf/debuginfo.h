@@ -6,6 +6,7 @@
 #include <elfutils/libdw.h>
 #include <stdint.h>
 
+#include "base/contain.h"
 #include "elf/image.h"
 
 struct fsc_debug_info {
@@ -17,6 +18,10 @@ struct fsc_debug_info {
  * separate debug file. -ENODATA with a hint: none has. Runs outside the child. */
 int fsc_debug_info_find(struct fsc_elf *e, const char *section, const struct fsc_image **ret,
 			struct fsc_err *err);
+/* fsc_contain() for a function that reads the debug information of the image. */
+int fsc_debug_info_contain(const struct fsc_image *im,
+			   int (*fn)(void *arg, struct fsc_vec *out, struct fsc_err *err),
+			   void *arg, struct fsc_vec *ret, struct fsc_err *err);
 /* Call fsc_debug_info_close() also after a failure. */
 int fsc_debug_info_open(const struct fsc_image *im, struct fsc_debug_info *ret,
 			struct fsc_err *err);

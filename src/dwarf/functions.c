@@ -8,11 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "types/abi.h"
-#include "base/contain.h"
 #include "dwarf/debuginfo.h"
 #include "dwarf/signatures_priv.h"
 
@@ -322,7 +320,6 @@ static int deliver(const struct search *s, const struct fsc_vec *words, const ui
 int fsc_dwarf_signatures(struct fsc_elf *e, const uint64_t *addrs, size_t n,
 			 struct fsc_types *types, struct fsc_signature *ret, struct fsc_err *err)
 {
-	FSC_AUTO(fsc_buf_release) struct fsc_buf what = {0};
 	FSC_AUTO(fsc_vec_release) struct fsc_vec words = FSC_VEC_INIT(uint64_t);
 	FSC_AUTO(search_release) struct search s = {.depth = types->depth};
 	int rc, failed;
@@ -334,10 +331,7 @@ int fsc_dwarf_signatures(struct fsc_elf *e, const uint64_t *addrs, size_t n,
 		rc = collect_wanted(&s, addrs, n, err);
 	if (rc)
 		return rc;
-	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
-	if (fsc_buf_failed(&what))
-		return fsc_err_nomem(err);
-	rc = fsc_contain(search_in_child, &s, fsc_buf_str(&what), &words, err);
+	rc = fsc_debug_info_contain(s.image, search_in_child, &s, &words, err);
 	if (rc && rc != -ETIME)
 		return rc;
 	failed = deliver(&s, &words, addrs, n, types, ret, err);

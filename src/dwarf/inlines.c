@@ -11,7 +11,6 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
-#include "base/contain.h"
 #include "dwarf/debuginfo.h"
 
 /* Deeper than any compiler nests; the tree of a damaged file must not use up our stack. */
@@ -312,7 +311,6 @@ int fsc_inlines_find(struct fsc_elf *e, uint64_t *addrs, size_t n, struct fsc_ve
 		     struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec bytes = FSC_VEC_INIT(char);
-	FSC_AUTO(fsc_buf_release) struct fsc_buf what = {0};
 	struct lookup l = {.addrs = addrs, .n = n};
 	struct reader r;
 	int rc = fsc_debug_info_find(e, ".debug_info", &l.image, err);
@@ -320,10 +318,7 @@ int fsc_inlines_find(struct fsc_elf *e, uint64_t *addrs, size_t n, struct fsc_ve
 	if (rc || !n)
 		return rc;
 	qsort(addrs, n, sizeof(*addrs), by_number);
-	fsc_buf_printf(&what, "the debug information of '%s'", l.image->path);
-	if (fsc_buf_failed(&what))
-		return fsc_err_nomem(err);
-	rc = fsc_contain(look_up_in_child, &l, fsc_buf_str(&what), &bytes, err);
+	rc = fsc_debug_info_contain(l.image, look_up_in_child, &l, &bytes, err);
 	if (rc)
 		return rc;
 	r = (struct reader){.at = bytes.data, .left = bytes.n};

@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "base/contain.h"
 #include "dwarf/debuginfo.h"
 #include "dwarf/scopes.h"
 
@@ -210,7 +208,6 @@ static int search_in_child(void *arg, struct fsc_vec *ret, struct fsc_err *err)
 int fsc_dwarf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t **ret,
 		   size_t *ret_n, struct fsc_err *err)
 {
-	FSC_AUTO(fsc_buf_release) struct fsc_buf what = {0};
 	FSC_AUTO(fsc_vec_release) struct fsc_vec offsets = FSC_VEC_INIT(uint64_t);
 	struct search s = {.e = e, .line = line, .places = FSC_VEC_INIT(struct fsc_place)};
 	int rc;
@@ -221,10 +218,7 @@ int fsc_dwarf_line(struct fsc_elf *e, const char *file, unsigned line, uint64_t 
 	rc = fsc_debug_info_find(e, ".debug_line", &s.image, err);
 	if (rc)
 		return rc;
-	fsc_buf_printf(&what, "the debug information of '%s'", s.image->path);
-	if (fsc_buf_failed(&what))
-		return fsc_err_nomem(err);
-	rc = fsc_contain(search_in_child, &s, fsc_buf_str(&what), &offsets, err);
+	rc = fsc_debug_info_contain(s.image, search_in_child, &s, &offsets, err);
 	if (rc)
 		return rc;
 	*ret_n = offsets.n;
