@@ -38,3 +38,10 @@ void fsc_vec_release(struct fsc_vec *v)
 	v->data = NULL;
 	v->n = v->cap = 0;
 }
+
+void fsc_vec_release_owned(struct fsc_vec *v)
+{
+	for (size_t i = 0; i < v->n; i++)
+		free(*FSC_AT(void *, v, i));
+	fsc_vec_release(v);
+}

@@ -22,5 +22,7 @@ void *fsc_vec_push(struct fsc_vec *v);
 int fsc_vec_add(struct fsc_vec *v, const void *element, struct fsc_err *err);
 /* Frees the array, not what its elements own; usable again afterwards. */
 void fsc_vec_release(struct fsc_vec *v);
+/* The same for elements that are pointers to memory of their own, which is freed, too. */
+void fsc_vec_release_owned(struct fsc_vec *v);
 
 #endif

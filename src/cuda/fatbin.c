@@ -63,10 +63,8 @@ void fsc_fatbins_free(struct fsc_fatbins *f)
 		return;
 	for (size_t i = 0; i < f->files.n; i++)
 		file_free(*FSC_AT(struct file *, &f->files, i));
-	for (size_t i = 0; i < f->layouts.n; i++)
-		free(*FSC_AT(struct fsc_kernel_params *, &f->layouts, i));
 	fsc_vec_release(&f->files);
-	fsc_vec_release(&f->layouts);
+	fsc_vec_release_owned(&f->layouts);
 	fsc_map_release(&f->by_path);
 	fsc_map_release(&f->by_layout);
 	free(f);

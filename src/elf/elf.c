@@ -92,9 +92,7 @@ void fsc_elf_free(struct fsc_elf *e)
 		return;
 	fsc_image_release(&e->main);
 	fsc_image_release(&e->debug);
-	for (size_t i = 0; i < e->blobs.n; i++)
-		free(*FSC_AT(char *, &e->blobs, i));
-	fsc_vec_release(&e->blobs);
+	fsc_vec_release_owned(&e->blobs);
 	fsc_vec_release(&e->loads);
 	fsc_vec_release(&e->syms);
 	fsc_vec_release(&e->usdts);

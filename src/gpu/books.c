@@ -43,9 +43,7 @@ void fsc_gpu_books_free(struct fsc_gpu_books *b)
 	fsc_vec_release(&b->failures);
 	for (size_t i = 0; i < sizeof(b->rows) / sizeof(b->rows[0]); i++)
 		fsc_vec_release(&b->rows[i]);
-	for (size_t i = 0; i < b->findings.n; i++)
-		free(*FSC_AT(char *, &b->findings, i));
-	fsc_vec_release(&b->findings);
+	fsc_vec_release_owned(&b->findings);
 	free(b);
 }
 

@@ -1,7 +1,6 @@
 /* Findings, in words: rules over the totals, one function each. */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/fmt.h"
@@ -113,9 +112,7 @@ int fsc_gpu_findings(struct fsc_gpu_books *b, struct fsc_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < b->findings.n; i++)
-		free(*FSC_AT(char *, &b->findings, i));
-	b->findings.n = 0;
+	fsc_vec_release_owned(&b->findings);
 	for (size_t i = 0; !rc && i < b->processes.n; i++) {
 		const struct fsc_gpu_process_row *p =
 		    FSC_AT(struct fsc_gpu_process_row, &b->processes, i);

@@ -141,11 +141,9 @@ static int want_symbols(const struct fsc_gpu_hooks *h, const char *base, struct 
 
 static void search_release(struct search *s)
 {
-	for (size_t i = 0; i < s->names.n; i++)
-		free(*FSC_AT(char *, &s->names, i));
 	fsc_vec_release(&s->wanted);
 	fsc_vec_release(&s->rows);
-	fsc_vec_release(&s->names);
+	fsc_vec_release_owned(&s->names);
 }
 
 /* ---- probes ---- */

@@ -1,6 +1,5 @@
 #include "gpu/texts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 void fsc_gpu_texts_init(struct fsc_gpu_texts *t)
@@ -10,9 +9,7 @@ void fsc_gpu_texts_init(struct fsc_gpu_texts *t)
 
 void fsc_gpu_texts_release(struct fsc_gpu_texts *t)
 {
-	for (size_t i = 0; i < t->texts.n; i++)
-		free(*FSC_AT(char *, &t->texts, i));
-	fsc_vec_release(&t->texts);
+	fsc_vec_release_owned(&t->texts);
 	fsc_map_release(&t->index);
 }
 

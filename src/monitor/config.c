@@ -165,13 +165,6 @@ int fsc_snoop_config_read(const char *path, struct fsc_snoop_config *ret, struct
 
 /* ---- release ---- */
 
-static void release_texts(struct fsc_vec *v)
-{
-	for (size_t i = 0; i < v->n; i++)
-		free(*FSC_AT(char *, v, i));
-	fsc_vec_release(v);
-}
-
 static void release_pairs(struct fsc_vec *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
@@ -186,7 +179,7 @@ static void release_func(struct fsc_snoop_func *f)
 	free(f->group);
 	free(f->name);
 	free(f->symbol);
-	release_texts(&f->libraries);
+	fsc_vec_release_owned(&f->libraries);
 }
 
 static void release_funcs(struct fsc_vec *v)
@@ -253,7 +246,7 @@ static void release_libraries(struct fsc_vec *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
 		free(FSC_AT(struct fsc_snoop_libraries, v, i)->group);
-		release_texts(&FSC_AT(struct fsc_snoop_libraries, v, i)->patterns);
+		fsc_vec_release_owned(&FSC_AT(struct fsc_snoop_libraries, v, i)->patterns);
 	}
 	fsc_vec_release(v);
 }
@@ -269,9 +262,9 @@ void fsc_snoop_config_release(struct fsc_snoop_config *c)
 	release_funcs(&c->funcs);
 	release_libraries(&c->libraries);
 	fsc_vec_release(&c->targets.pids);
-	release_texts(&c->targets.names);
-	release_texts(&c->targets.cgroups);
-	release_texts(&c->targets.command);
+	fsc_vec_release_owned(&c->targets.names);
+	fsc_vec_release_owned(&c->targets.cgroups);
+	fsc_vec_release_owned(&c->targets.command);
 	release_pairs(&c->labels);
 	release_pairs(&c->otlp.headers);
 	*c = (struct fsc_snoop_config){0};

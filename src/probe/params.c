@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/trace.h"
@@ -273,9 +272,7 @@ int fsc_params_show(const struct fsc_signature *sig, bool deep, struct fsc_param
 
 void fsc_params_shown_release(struct fsc_params_shown *s)
 {
-	for (size_t i = 0; i < s->names.n; i++)
-		free(*FSC_AT(char *, &s->names, i));
-	fsc_vec_release(&s->names);
+	fsc_vec_release_owned(&s->names);
 	fsc_vec_release(&s->types);
 	fsc_buf_release(&s->format);
 }

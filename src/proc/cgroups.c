@@ -52,9 +52,7 @@ void fsc_cgroups_free(struct fsc_cgroups *c)
 {
 	if (!c)
 		return;
-	for (size_t i = 0; i < c->paths.n; i++)
-		free(*FSC_AT(char *, &c->paths, i));
-	fsc_vec_release(&c->paths);
+	fsc_vec_release_owned(&c->paths);
 	fsc_map_release(&c->ids);
 	free(c);
 }

@@ -71,13 +71,6 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void release_names(struct fsc_vec *names)
-{
-	for (size_t i = 0; i < names->n; i++)
-		free(*FSC_AT(char *, names, i));
-	fsc_vec_release(names);
-}
-
 /* The full names of the directory's matching files, sorted. */
 static int list_matches(struct fsc_search *s, const char *path, const char *dir,
 			struct fsc_vec *names, struct fsc_err *err)
@@ -110,7 +103,7 @@ static int list_matches(struct fsc_search *s, const char *path, const char *dir,
 
 int fsc_search_dir(struct fsc_search *s, const char *dir, struct fsc_err *err)
 {
-	FSC_AUTO(release_names) struct fsc_vec names = FSC_VEC_INIT(char *);
+	FSC_AUTO(fsc_vec_release_owned) struct fsc_vec names = FSC_VEC_INIT(char *);
 	FSC_AUTO(fsc_freep) char *path = fsc_root_path(s->root, dir);
 	int rc;
 

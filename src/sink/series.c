@@ -216,9 +216,7 @@ bool fsc_series_build(const struct fsc_snapshot *s, struct fsc_series_set *ret)
 
 void fsc_series_release(struct fsc_series_set *t)
 {
-	for (size_t i = 0; i < t->texts.n; i++)
-		free(*FSC_AT(char *, &t->texts, i));
-	fsc_vec_release(&t->texts);
+	fsc_vec_release_owned(&t->texts);
 	fsc_vec_release(&t->series);
 	fsc_vec_release(&t->errors);
 	free(t->series_of);

@@ -1,7 +1,6 @@
 /* The arena of types, members by name, and types as text. Values as text: format.c. */
 #include "types/types.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Structs in structs and pointers to pointers; damaged information may be circular. */
@@ -17,9 +16,7 @@ void fsc_types_init(struct fsc_types *t, unsigned depth)
 
 void fsc_types_release(struct fsc_types *t)
 {
-	for (size_t i = 0; i < t->blobs.n; i++)
-		free(*FSC_AT(void *, &t->blobs, i));
-	fsc_vec_release(&t->blobs);
+	fsc_vec_release_owned(&t->blobs);
 }
 
 static bool is_aggregate(const struct fsc_type *type)
