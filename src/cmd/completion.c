@@ -1,9 +1,9 @@
 /* funcscope completion bash|zsh: a completion script, made from the command and option tables. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "sink/sink.h"
 
 static void each_option(const struct fsc_cmd *c, struct fsc_buf *b,
 			void (*fn)(const struct fsc_opt *o, struct fsc_buf *b))
@@ -136,19 +136,13 @@ static int run_completion(int argc, char **argv, char **command, struct fsc_err 
 		void (*write)(struct fsc_buf *b);
 	} shells[] = {{"bash", write_bash}, {"zsh", write_zsh}};
 	struct fsc_buf b = {0};
-	int rc = 0;
 
 	for (size_t i = 0; argc == 2 && !command && i < 2; i++)
 		if (!strcmp(shells[i].name, argv[1]))
 			shells[i].write(&b);
 	if (!b.n && !b.failed)
 		return fsc_err_usage(err, "completion takes bash or zsh");
-	if (b.failed)
-		rc = fsc_err_nomem(err);
-	else if (fwrite(b.s, 1, b.n, stdout) != b.n || fflush(stdout))
-		rc = fsc_err_sys(err, errno, "cannot write the output");
-	fsc_buf_release(&b);
-	return rc;
+	return fsc_sink_print(stdout, &b, err);
 }
 
 const struct fsc_cmd fsc_cmd_completion = {

@@ -15,6 +15,7 @@
 #include "engine/kernel.h"
 #include "engine/privilege.h"
 #include "kernel/tracefs.h"
+#include "sink/sink.h"
 
 struct doctor_opts {
 	int format;
@@ -211,6 +212,7 @@ static int examine_machine(struct report *r, struct fsc_err *err)
 {
 	struct utsname u;
 	bool any, harmless;
+	int rc;
 
 	if (uname(&u))
 		return fsc_err_sys(err, errno, "cannot ask for the kernel's version");
@@ -221,10 +223,9 @@ static int examine_machine(struct report *r, struct fsc_err *err)
 	check_features(r);
 	harmless = check_hazards(r);
 	any = add_verdict(r);
-	if (fsc_buf_failed(&r->b))
-		return fsc_err_nomem(err);
-	if (fwrite(fsc_buf_str(&r->b), 1, r->b.n, stdout) != r->b.n || fflush(stdout))
-		return fsc_err_sys(err, errno, "cannot write the output");
+	rc = fsc_sink_print(stdout, &r->b, err);
+	if (rc)
+		return rc;
 	if (!harmless)
 		return fsc_err_set(err, EFAULT,
 				   "probes would harm programs on this kernel; the lines marked "

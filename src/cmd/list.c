@@ -1,5 +1,4 @@
 /* funcscope list: what a probe would match, without attaching anything. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "base/json.h"
 #include "cmd/cmd.h"
 #include "cmd/probes.h"
+#include "sink/sink.h"
 
 struct list_opts {
 	int format;
@@ -91,7 +91,6 @@ static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf 
 static int print_targets(const struct fsc_targets *t, int format, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
-	int rc = 0;
 
 	if (!format)
 		fsc_buf_puts(
@@ -103,12 +102,7 @@ static int print_targets(const struct fsc_targets *t, int format, struct fsc_err
 	}
 	for (size_t i = 0; i < t->skipped.n; i++)
 		add_skipped(FSC_AT(struct fsc_skipped, &t->skipped, i), format, &b);
-	if (fsc_buf_failed(&b))
-		rc = fsc_err_nomem(err);
-	else if (fwrite(fsc_buf_str(&b), 1, b.n, stdout) != b.n || fflush(stdout))
-		rc = fsc_err_sys(err, errno, "cannot write the output");
-	fsc_buf_release(&b);
-	return rc;
+	return fsc_sink_print(stdout, &b, err);
 }
 
 static int list_targets(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec *pids,

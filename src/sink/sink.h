@@ -105,6 +105,8 @@ int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err);
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err);
 int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err);
+/* Writes the text and flushes; releases the buffer, also if that fails. */
+int fsc_sink_print(FILE *to, struct fsc_buf *b, struct fsc_err *err);
 /* Frees the sink's state, whether or not a summary was written. May be called twice. */
 void fsc_sink_release(struct fsc_sink *s);
 

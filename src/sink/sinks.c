@@ -28,7 +28,7 @@ static int write_out(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 	return rc;
 }
 
-static int write_and_flush(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+int fsc_sink_print(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {
 	int rc = write_out(to, b, err);
 
@@ -78,7 +78,7 @@ int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc
 	struct fsc_buf b = {0};
 
 	s->ops->profile(s, p, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err)
@@ -86,7 +86,7 @@ int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct f
 	struct fsc_buf b = {0};
 
 	s->ops->latency(s, l, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err)
@@ -94,7 +94,7 @@ int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->report(s, r, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err)
@@ -102,7 +102,7 @@ int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->stacks(s, t, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err)
@@ -110,7 +110,7 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 	struct fsc_buf b = {0};
 
 	s->ops->call(s, c, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err)
@@ -119,11 +119,11 @@ int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc
 	int rc;
 
 	s->ops->diff(s, c, &b);
-	rc = write_and_flush(s->out, &b, err);
+	rc = fsc_sink_print(s->out, &b, err);
 	if (rc || !s->ops->summary_aside)
 		return rc;
 	fsc_text_diff_summary(c, &b);
-	return write_and_flush(s->side, &b, err);
+	return fsc_sink_print(s->side, &b, err);
 }
 
 int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct fsc_err *err)
@@ -157,7 +157,7 @@ int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, stru
 	if (!s->ops->gpu_report)
 		return 0;
 	s->ops->gpu_report(s, r, &b);
-	return write_and_flush(s->out, &b, err);
+	return fsc_sink_print(s->out, &b, err);
 }
 
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
@@ -168,7 +168,7 @@ int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct f
 		s->ops->summary(s, sum, &b);
 	else
 		fsc_sink_books(sum, &b);
-	return write_and_flush(s->ops->summary_aside ? s->side : s->out, &b, err);
+	return fsc_sink_print(s->ops->summary_aside ? s->side : s->out, &b, err);
 }
 
 void fsc_sink_release(struct fsc_sink *s)
