@@ -153,7 +153,7 @@ uint64_t fsc_child_cpu(const struct fsc_child *c)
 	return c->exited ? c->cpu_ns : fsc_cputime_process(c->pid);
 }
 
-void fsc_child_tell(const struct fsc_child *c)
+void fsc_child_log_exit(const struct fsc_child *c)
 {
 	if (!c->name)
 		return;

@@ -32,7 +32,7 @@ int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err);
 /* CPU time, in ns, that it has used; once it has exited, with its children's. */
 uint64_t fsc_child_cpu(const struct fsc_child *c);
 /* Logs how it exited, or that it continues; does nothing if none was started. */
-void fsc_child_tell(const struct fsc_child *c);
+void fsc_child_log_exit(const struct fsc_child *c);
 /* Kills it if it is still held (it never ran), leaves it alone otherwise. */
 void fsc_child_drop(struct fsc_child *c);
 

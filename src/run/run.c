@@ -172,7 +172,7 @@ static int finish_run(struct fsc_run *r, struct fsc_err *err)
 	/* Ctrl-C goes to the command, too: it may be about to exit. */
 	if (!rc && r->interrupted)
 		rc = fsc_child_await(&r->child, CHILD_MS, err);
-	fsc_child_tell(&r->child);
+	fsc_child_log_exit(&r->child);
 	return rc;
 }
 
