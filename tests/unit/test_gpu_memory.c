@@ -21,11 +21,21 @@ static struct fsc_gpu_event free_of(uint64_t addr, uint32_t mem)
 	    .type = FSC_GPU_EV_FREE, .time_ns = 2000, .addr = addr, .mem = mem};
 }
 
-static void begin(struct gpu_world *w)
+static int begin(void **state)
 {
-	gpu_begin(w);
-	gpu_meet(w, GPU_PID);
-	gpu_meet(w, GPU_OTHER_PID);
+	static struct gpu_world w;
+
+	gpu_begin(&w);
+	gpu_meet(&w, GPU_PID);
+	gpu_meet(&w, GPU_OTHER_PID);
+	*state = &w;
+	return 0;
+}
+
+static int end(void **state)
+{
+	gpu_end(*state);
+	return 0;
 }
 
 static const struct fsc_gpu_process_row *process(const struct gpu_world *w, uint32_t pid)
@@ -41,217 +51,191 @@ static const struct fsc_gpu_mem_row *row(const struct gpu_world *w, size_t i)
 
 static void what_is_held_is_what_was_not_given_back(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, alloc_of(0x2000, 50, FSC_GPU_MEM_DEVICE));
-	e = gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x2000, 50, FSC_GPU_MEM_DEVICE));
+	e = gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
 	assert_true(e.known);
 	assert_int_equal(e.bytes, 100);
-	gpu_add(&w, alloc_of(0x3000, 7, FSC_GPU_MEM_DEVICE));
-	assert_int_equal(row(&w, 0)->allocs, 3);
-	assert_int_equal(row(&w, 0)->frees, 1);
-	assert_int_equal(row(&w, 0)->bytes, 157);
-	assert_int_equal(row(&w, 0)->live, 2);
-	assert_int_equal(row(&w, 0)->live_bytes, 57);
-	assert_int_equal(row(&w, 0)->peak_bytes, 150);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 57);
-	assert_int_equal(process(&w, GPU_PID)->peak_bytes, 150);
-	assert_int_equal(w.books->n_allocs, 2);
-	gpu_end(&w);
+	gpu_add(w, alloc_of(0x3000, 7, FSC_GPU_MEM_DEVICE));
+	assert_int_equal(row(w, 0)->allocs, 3);
+	assert_int_equal(row(w, 0)->frees, 1);
+	assert_int_equal(row(w, 0)->bytes, 157);
+	assert_int_equal(row(w, 0)->live, 2);
+	assert_int_equal(row(w, 0)->live_bytes, 57);
+	assert_int_equal(row(w, 0)->peak_bytes, 150);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 57);
+	assert_int_equal(process(w, GPU_PID)->peak_bytes, 150);
+	assert_int_equal(w->books->n_allocs, 2);
 }
 
 static void a_second_free_is_of_nothing_that_is_known(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
-	e = gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	e = gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
 	assert_false(e.known);
-	assert_int_equal(w.books->unseen_frees, 1);
-	assert_int_equal(process(&w, GPU_PID)->unknown_frees, 1);
-	assert_int_equal(process(&w, GPU_PID)->frees, 2);
-	assert_int_equal(row(&w, 0)->frees, 1);
-	assert_int_equal(row(&w, 0)->live_bytes, 0);
-	e = gpu_add(&w, free_of(0x1004, FSC_GPU_MEM_DEVICE)); /* inside, not the beginning */
+	assert_int_equal(w->books->unseen_frees, 1);
+	assert_int_equal(process(w, GPU_PID)->unknown_frees, 1);
+	assert_int_equal(process(w, GPU_PID)->frees, 2);
+	assert_int_equal(row(w, 0)->frees, 1);
+	assert_int_equal(row(w, 0)->live_bytes, 0);
+	e = gpu_add(w, free_of(0x1004, FSC_GPU_MEM_DEVICE)); /* inside, not the beginning */
 	assert_false(e.known);
-	gpu_end(&w);
 }
 
 /* Addresses come again: after a free, without one that we have seen, and in another process. */
 static void an_address_that_comes_again_is_new_memory(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, alloc_of(0x1000, 30, FSC_GPU_MEM_DEVICE));
-	assert_int_equal(row(&w, 0)->live_bytes, 30);
-	gpu_add(&w, alloc_of(0x1000, 8, FSC_GPU_MEM_DEVICE)); /* the free was missed */
-	assert_int_equal(row(&w, 0)->live, 1);
-	assert_int_equal(row(&w, 0)->live_bytes, 8);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 8);
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x1000, 30, FSC_GPU_MEM_DEVICE));
+	assert_int_equal(row(w, 0)->live_bytes, 30);
+	gpu_add(w, alloc_of(0x1000, 8, FSC_GPU_MEM_DEVICE)); /* the free was missed */
+	assert_int_equal(row(w, 0)->live, 1);
+	assert_int_equal(row(w, 0)->live_bytes, 8);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 8);
 	e = alloc_of(0x1000, 500, FSC_GPU_MEM_DEVICE);
 	e.pid = GPU_OTHER_PID;
-	gpu_add(&w, e);
-	e = gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, e);
+	e = gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
 	assert_int_equal(e.bytes, 8);
-	assert_int_equal(process(&w, GPU_OTHER_PID)->live_bytes, 500);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 0);
-	gpu_end(&w);
+	assert_int_equal(process(w, GPU_OTHER_PID)->live_bytes, 500);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 0);
 }
 
 static void the_kind_of_a_free_is_that_of_the_allocation(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_MANAGED));
-	e = gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE)); /* cuMemFree is for both */
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_MANAGED));
+	e = gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE)); /* cuMemFree is for both */
 	assert_true(e.known);
 	assert_int_equal(e.mem, FSC_GPU_MEM_MANAGED);
-	gpu_end(&w);
 }
 
 /* The host's memory is no memory of the device. */
 static void pinned_memory_is_not_held_on_the_device(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_PINNED));
-	gpu_add(&w, alloc_of(0x9000, 100, FSC_GPU_MEM_REGISTERED));
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 0);
-	assert_int_equal(row(&w, 0)->live_bytes, 100);
-	assert_int_equal(row(&w, 1)->live_bytes, 100);
-	gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_PINNED));
-	assert_int_equal(row(&w, 0)->live_bytes, 0);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 0);
-	gpu_end(&w);
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_PINNED));
+	gpu_add(w, alloc_of(0x9000, 100, FSC_GPU_MEM_REGISTERED));
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 0);
+	assert_int_equal(row(w, 0)->live_bytes, 100);
+	assert_int_equal(row(w, 1)->live_bytes, 100);
+	gpu_add(w, free_of(0x1000, FSC_GPU_MEM_PINNED));
+	assert_int_equal(row(w, 0)->live_bytes, 0);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 0);
 }
 
 /* ---- handles ---- */
 
 static void memory_of_a_handle_is_there_until_its_last_mapping_goes(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_err err = {0};
 	uint32_t mem;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(5, 4096, FSC_GPU_MEM_VMM));
-	gpu_add(&w, alloc_of(5, 10, FSC_GPU_MEM_DEVICE)); /* an address is no handle */
-	gpu_ok(fsc_gpu_books_map(w.books, GPU_PID, 0x10000, 4096, 5, &err), &err);
-	gpu_ok(fsc_gpu_books_map(w.books, GPU_PID, 0x20000, 4096, 5, &err), &err);
-	gpu_ok(fsc_gpu_books_map(w.books, GPU_PID, 0x30000, 4096, 6, &err),
+	gpu_add(w, alloc_of(5, 4096, FSC_GPU_MEM_VMM));
+	gpu_add(w, alloc_of(5, 10, FSC_GPU_MEM_DEVICE)); /* an address is no handle */
+	gpu_ok(fsc_gpu_books_map(w->books, GPU_PID, 0x10000, 4096, 5, &err), &err);
+	gpu_ok(fsc_gpu_books_map(w->books, GPU_PID, 0x20000, 4096, 5, &err), &err);
+	gpu_ok(fsc_gpu_books_map(w->books, GPU_PID, 0x30000, 4096, 6, &err),
 	       &err); /* no such handle */
-	assert_true(fsc_gpu_memory_has(w.books, GPU_PID, 0x10fff, &mem));
+	assert_true(fsc_gpu_memory_has(w->books, GPU_PID, 0x10fff, &mem));
 	assert_int_equal(mem, FSC_GPU_MEM_VMM);
-	assert_false(fsc_gpu_memory_has(w.books, GPU_PID, 0x11000, &mem));
-	assert_false(fsc_gpu_memory_has(w.books, GPU_PID, 0x30000, &mem));
-	assert_false(fsc_gpu_memory_has(w.books, GPU_OTHER_PID, 0x10000, &mem));
-	assert_true(gpu_add(&w, free_of(5, FSC_GPU_MEM_VMM)).known);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 4106);
-	fsc_gpu_books_unmap(w.books, GPU_PID, 0x10000, 4096);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 4106);
-	fsc_gpu_books_unmap(w.books, GPU_PID, 0x20000, 4096);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 10);
-	gpu_end(&w);
+	assert_false(fsc_gpu_memory_has(w->books, GPU_PID, 0x11000, &mem));
+	assert_false(fsc_gpu_memory_has(w->books, GPU_PID, 0x30000, &mem));
+	assert_false(fsc_gpu_memory_has(w->books, GPU_OTHER_PID, 0x10000, &mem));
+	assert_true(gpu_add(w, free_of(5, FSC_GPU_MEM_VMM)).known);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 4106);
+	fsc_gpu_books_unmap(w->books, GPU_PID, 0x10000, 4096);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 4106);
+	fsc_gpu_books_unmap(w->books, GPU_PID, 0x20000, 4096);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 10);
 }
 
 /* One unmap may take several mappings; memory whose handle is still held stays. */
 static void a_range_that_is_unmapped_takes_all_in_it(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_err err = {0};
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(5, 4096, FSC_GPU_MEM_VMM));
-	gpu_add(&w, alloc_of(6, 4096, FSC_GPU_MEM_VMM));
-	gpu_ok(fsc_gpu_books_map(w.books, GPU_PID, 0x10000, 4096, 5, &err), &err);
-	gpu_ok(fsc_gpu_books_map(w.books, GPU_PID, 0x11000, 4096, 6, &err), &err);
-	gpu_add(&w, free_of(5, FSC_GPU_MEM_VMM));
-	fsc_gpu_books_unmap(w.books, GPU_PID, 0x10000, 8192);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 4096);
-	gpu_add(&w, free_of(6, FSC_GPU_MEM_VMM));
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 0);
-	gpu_end(&w);
+	gpu_add(w, alloc_of(5, 4096, FSC_GPU_MEM_VMM));
+	gpu_add(w, alloc_of(6, 4096, FSC_GPU_MEM_VMM));
+	gpu_ok(fsc_gpu_books_map(w->books, GPU_PID, 0x10000, 4096, 5, &err), &err);
+	gpu_ok(fsc_gpu_books_map(w->books, GPU_PID, 0x11000, 4096, 6, &err), &err);
+	gpu_add(w, free_of(5, FSC_GPU_MEM_VMM));
+	fsc_gpu_books_unmap(w->books, GPU_PID, 0x10000, 8192);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 4096);
+	gpu_add(w, free_of(6, FSC_GPU_MEM_VMM));
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 0);
 }
 
 /* ---- leaks ---- */
 
 static void leaks_are_what_is_held_long_enough_by_stack(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e = alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE);
 	struct fsc_gpu_report r;
 	uint64_t now = fsc_clock_mono();
 
-	(void)state;
-	begin(&w);
-	w.facts = (struct fsc_gpu_process_facts){0};
+	w->facts = (struct fsc_gpu_process_facts){0};
 	e.time_ns = now - 1000000000000; /* 1000 s */
-	gpu_add_on(&w, e, 0);
+	gpu_add_on(w, e, 0);
 	e.addr = 0x2000;
 	e.time_ns = now - 500000000000;
-	gpu_add_on(&w, e, 0);
+	gpu_add_on(w, e, 0);
 	e.addr = 0x3000;
 	e.bytes = 7;
 	e.time_ns = now;
-	gpu_add_on(&w, e, 0);
-	r = gpu_report(&w, 400, 0);
+	gpu_add_on(w, e, 0);
+	r = gpu_report(w, 400, 0);
 	assert_int_equal(r.n_leaks, 1);
 	assert_int_equal(r.leaks[0].allocs, 2);
 	assert_int_equal(r.leaks[0].bytes, 200);
 	assert_true(r.leaks[0].oldest_s >= 1000 && r.leaks[0].newest_s >= 500);
 	assert_true(r.leaks[0].newest_s < r.leaks[0].oldest_s);
 	assert_true(r.leaks[0].growth > 0.39 && r.leaks[0].growth < 0.41);
-	assert_int_equal(gpu_report(&w, 600, 0).leaks[0].allocs, 1);
-	assert_int_equal(gpu_report(&w, 0, 0).leaks[0].allocs, 3);
-	assert_int_equal(gpu_report(&w, 2000, 0).n_leaks, 0);
+	assert_int_equal(gpu_report(w, 600, 0).leaks[0].allocs, 1);
+	assert_int_equal(gpu_report(w, 0, 0).leaks[0].allocs, 3);
+	assert_int_equal(gpu_report(w, 2000, 0).n_leaks, 0);
 	assert_false(r.leaks[0].ended);
-	fsc_gpu_books_ended(w.books,
+	fsc_gpu_books_ended(w->books,
 			    GPU_PID); /* then nobody can give it back, however young it is */
-	r = gpu_report(&w, 2000, 0);
+	r = gpu_report(w, 2000, 0);
 	assert_int_equal(r.n_leaks, 1);
 	assert_int_equal(r.leaks[0].bytes, 207);
 	assert_true(r.leaks[0].ended);
-	gpu_end(&w);
 }
 
 /* The next process with the number holds nothing of the one before. */
 static void a_process_number_that_comes_again_holds_nothing(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event other = alloc_of(0x1000, 5, FSC_GPU_MEM_DEVICE);
 	struct fsc_gpu_report r;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
 	other.pid = GPU_OTHER_PID;
-	gpu_add(&w, other);
-	fsc_gpu_books_ended(w.books, GPU_PID);
-	gpu_meet(&w, GPU_PID);
-	assert_int_equal(process(&w, GPU_PID)->live_bytes, 0);
-	assert_false(gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE)).known);
-	gpu_add(&w, alloc_of(0x1000, 3, FSC_GPU_MEM_DEVICE));
-	r = gpu_report(&w, 0, 0);
+	gpu_add(w, other);
+	fsc_gpu_books_ended(w->books, GPU_PID);
+	gpu_meet(w, GPU_PID);
+	assert_int_equal(process(w, GPU_PID)->live_bytes, 0);
+	assert_false(gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE)).known);
+	gpu_add(w, alloc_of(0x1000, 3, FSC_GPU_MEM_DEVICE));
+	r = gpu_report(w, 0, 0);
 	assert_int_equal(r.n_leaks, 3); /* largest first */
 	assert_int_equal(r.leaks[0].bytes, 100);
 	assert_true(r.leaks[0].ended);
@@ -260,24 +244,20 @@ static void a_process_number_that_comes_again_holds_nothing(void **state)
 	assert_int_equal(r.n_memory, 3);
 	for (size_t i = 0; i < r.n_memory; i++)
 		assert_int_equal(r.memory[i].ended, r.memory[i].live_bytes == 100);
-	gpu_end(&w);
 }
 
 /* Beyond what can be remembered, what is not is said. */
 static void too_many_to_remember_are_counted(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 
-	(void)state;
-	begin(&w);
-	w.books->n_allocs = FSC_GPU_MOST_ALLOCS - 1;
-	gpu_add(&w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, alloc_of(0x2000, 100, FSC_GPU_MEM_DEVICE));
-	assert_int_equal(w.books->lost, 1);
-	assert_int_equal(row(&w, 0)->allocs, 2);
-	assert_int_equal(row(&w, 0)->live_bytes, 100);
-	assert_int_equal(gpu_report(&w, 0, 0).n_findings, 1);
-	gpu_end(&w);
+	w->books->n_allocs = FSC_GPU_MOST_ALLOCS - 1;
+	gpu_add(w, alloc_of(0x1000, 100, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, alloc_of(0x2000, 100, FSC_GPU_MEM_DEVICE));
+	assert_int_equal(w->books->lost, 1);
+	assert_int_equal(row(w, 0)->allocs, 2);
+	assert_int_equal(row(w, 0)->live_bytes, 100);
+	assert_int_equal(gpu_report(w, 0, 0).n_findings, 1);
 }
 
 /* ---- out of memory ---- */
@@ -294,18 +274,16 @@ static struct fsc_gpu_event refused(uint64_t bytes)
 
 static void out_of_memory_names_who_holds_it(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event other = alloc_of(0x1000, 77, FSC_GPU_MEM_DEVICE);
 	struct fsc_gpu_report r;
 
-	(void)state;
-	begin(&w);
 	for (uint64_t i = 1; i <= 10; i++)
-		gpu_add(&w, alloc_of(0x1000 * i, i, FSC_GPU_MEM_DEVICE));
+		gpu_add(w, alloc_of(0x1000 * i, i, FSC_GPU_MEM_DEVICE));
 	other.pid = GPU_OTHER_PID;
-	gpu_add(&w, other);
-	gpu_add(&w, refused(GB));
-	r = gpu_report(&w, 0, 0);
+	gpu_add(w, other);
+	gpu_add(w, refused(GB));
+	r = gpu_report(w, 0, 0);
 	assert_int_equal(r.n_ooms, 1);
 	assert_int_equal(r.ooms[0].live_bytes, 55);
 	assert_int_equal(r.ooms[0].n_holders, 1);
@@ -314,58 +292,51 @@ static void out_of_memory_names_who_holds_it(void **state)
 	assert_int_equal(r.ooms[0].n_last, FSC_GPU_LAST - 1);
 	assert_int_equal(r.ooms[0].last[0].bytes, 10);
 	assert_int_equal(r.ooms[0].last[1].bytes, 9);
-	assert_int_equal(row(&w, 0)->failed, 1);
-	assert_int_equal(row(&w, 0)->allocs, 10);
+	assert_int_equal(row(w, 0)->failed, 1);
+	assert_int_equal(row(w, 0)->allocs, 10);
 	assert_false(r.ooms[0].retried);
-	gpu_end(&w);
 }
 
 /* Nothing else that fails is out of memory. */
 static void another_failure_is_no_lack_of_memory(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event e = refused(GB);
 
-	(void)state;
-	begin(&w);
 	e.ret = 1;
-	gpu_add(&w, e);
-	assert_int_equal(gpu_report(&w, 0, 0).n_ooms, 0);
-	assert_int_equal(row(&w, 0)->failed, 1);
-	gpu_end(&w);
+	gpu_add(w, e);
+	assert_int_equal(gpu_report(w, 0, 0).n_ooms, 0);
+	assert_int_equal(row(w, 0)->failed, 1);
 }
 
 static void a_retry_is_the_same_size_after_a_free_and_soon(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event late = alloc_of(0x9000, GB, FSC_GPU_MEM_DEVICE);
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, alloc_of(0x1000, 10, FSC_GPU_MEM_DEVICE));
-	gpu_add(&w, refused(GB));
+	gpu_add(w, alloc_of(0x1000, 10, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, refused(GB));
 	late.time_ns = 6000;
-	gpu_add(&w, late); /* nothing was given back before */
-	assert_int_equal(w.books->retries, 0);
-	gpu_add(&w, refused(GB));
-	gpu_add(&w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
+	gpu_add(w, late); /* nothing was given back before */
+	assert_int_equal(w->books->retries, 0);
+	gpu_add(w, refused(GB));
+	gpu_add(w, free_of(0x1000, FSC_GPU_MEM_DEVICE));
 	late.bytes = GB - 1; /* of another size */
-	gpu_add(&w, late);
-	assert_int_equal(w.books->retries, 0);
+	gpu_add(w, late);
+	assert_int_equal(w->books->retries, 0);
 	late.bytes = GB;
 	late.time_ns = 2000000000;
-	gpu_add(&w, late); /* too late */
-	assert_int_equal(w.books->retries, 0);
+	gpu_add(w, late); /* too late */
+	assert_int_equal(w->books->retries, 0);
 	late.time_ns = 7000;
-	gpu_add(&w, late);
-	assert_int_equal(w.books->retries, 2); /* both failures meant it */
-	assert_true(gpu_report(&w, 0, 0).ooms[1].retried);
-	gpu_end(&w);
+	gpu_add(w, late);
+	assert_int_equal(w->books->retries, 2); /* both failures meant it */
+	assert_true(gpu_report(w, 0, 0).ooms[1].retried);
 }
 
 static void pytorch_says_what_it_had(void **state)
 {
-	struct gpu_world w;
+	struct gpu_world *w = *state;
 	struct fsc_gpu_event t = {.type = FSC_GPU_EV_TENSOR,
 				  .time_ns = 6000,
 				  .bytes = GB,
@@ -373,37 +344,36 @@ static void pytorch_says_what_it_had(void **state)
 				  .reserved = 22};
 	struct fsc_gpu_report r;
 
-	(void)state;
-	begin(&w);
-	gpu_add(&w, refused(GB));
+	gpu_add(w, refused(GB));
 	t.pid = GPU_OTHER_PID;
-	gpu_add(&w, t);
-	assert_int_equal(gpu_report(&w, 0, 0).ooms[0].reserved, 0);
+	gpu_add(w, t);
+	assert_int_equal(gpu_report(w, 0, 0).ooms[0].reserved, 0);
 	t.pid = GPU_PID;
-	gpu_add(&w, t);
-	r = gpu_report(&w, 0, 0);
+	gpu_add(w, t);
+	r = gpu_report(w, 0, 0);
 	assert_int_equal(r.ooms[0].allocated, 11);
 	assert_int_equal(r.ooms[0].reserved, 22);
-	gpu_end(&w);
 }
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(what_is_held_is_what_was_not_given_back),
-	    cmocka_unit_test(a_second_free_is_of_nothing_that_is_known),
-	    cmocka_unit_test(an_address_that_comes_again_is_new_memory),
-	    cmocka_unit_test(the_kind_of_a_free_is_that_of_the_allocation),
-	    cmocka_unit_test(pinned_memory_is_not_held_on_the_device),
-	    cmocka_unit_test(memory_of_a_handle_is_there_until_its_last_mapping_goes),
-	    cmocka_unit_test(a_range_that_is_unmapped_takes_all_in_it),
-	    cmocka_unit_test(leaks_are_what_is_held_long_enough_by_stack),
-	    cmocka_unit_test(a_process_number_that_comes_again_holds_nothing),
-	    cmocka_unit_test(too_many_to_remember_are_counted),
-	    cmocka_unit_test(out_of_memory_names_who_holds_it),
-	    cmocka_unit_test(another_failure_is_no_lack_of_memory),
-	    cmocka_unit_test(a_retry_is_the_same_size_after_a_free_and_soon),
-	    cmocka_unit_test(pytorch_says_what_it_had),
+	    TEST(what_is_held_is_what_was_not_given_back),
+	    TEST(a_second_free_is_of_nothing_that_is_known),
+	    TEST(an_address_that_comes_again_is_new_memory),
+	    TEST(the_kind_of_a_free_is_that_of_the_allocation),
+	    TEST(pinned_memory_is_not_held_on_the_device),
+	    TEST(memory_of_a_handle_is_there_until_its_last_mapping_goes),
+	    TEST(a_range_that_is_unmapped_takes_all_in_it),
+	    TEST(leaks_are_what_is_held_long_enough_by_stack),
+	    TEST(a_process_number_that_comes_again_holds_nothing),
+	    TEST(too_many_to_remember_are_counted),
+	    TEST(out_of_memory_names_who_holds_it),
+	    TEST(another_failure_is_no_lack_of_memory),
+	    TEST(a_retry_is_the_same_size_after_a_free_and_soon),
+	    TEST(pytorch_says_what_it_had),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
