@@ -105,6 +105,13 @@ bool fsc_die_nests_functions(Dwarf_Die *die)
 	}
 }
 
+int fsc_compare_addresses(const void *va, const void *vb)
+{
+	const uint64_t *a = va, *b = vb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
 size_t fsc_first_from(const void *sorted, size_t n, size_t size, uint64_t addr)
 {
 	size_t lo = 0, hi = n;

@@ -36,8 +36,9 @@ bool fsc_die_is_scope(Dwarf_Die *die);
 /* A namespace or type, which has functions inside in C++, Rust and Ada. */
 bool fsc_die_nests_functions(Dwarf_Die *die);
 
-/* The index of the first element at or above addr in a sorted array; elements start with their
- * address, a uint64_t. */
+/* For arrays whose elements start with their address, a uint64_t: their order, and the index of the
+ * first element at or above addr in a sorted one. */
+int fsc_compare_addresses(const void *va, const void *vb);
 size_t fsc_first_from(const void *sorted, size_t n, size_t size, uint64_t addr);
 
 #endif

@@ -36,18 +36,11 @@ struct search {
 	bool late;
 };
 
-static int by_address(const void *va, const void *vb)
-{
-	const struct wanted *a = va, *b = vb;
-
-	return a->addr < b->addr ? -1 : a->addr > b->addr;
-}
-
 static struct wanted *find_wanted(const struct search *s, uint64_t addr)
 {
 	struct wanted key = {.addr = addr};
 
-	return bsearch(&key, s->wanted, s->n, sizeof(key), by_address);
+	return bsearch(&key, s->wanted, s->n, sizeof(key), fsc_compare_addresses);
 }
 
 static bool is_over(struct search *s)
@@ -290,7 +283,7 @@ static int collect_wanted(struct search *s, const uint64_t *addrs, size_t n, str
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < n; i++)
 		s->wanted[i].addr = addrs[i];
-	qsort(s->wanted, n, sizeof(*s->wanted), by_address);
+	qsort(s->wanted, n, sizeof(*s->wanted), fsc_compare_addresses);
 	for (size_t i = 0; i < n; i++) {
 		if (!s->n || s->wanted[s->n - 1].addr != s->wanted[i].addr)
 			s->wanted[s->n++] = s->wanted[i];

@@ -300,13 +300,6 @@ static int take_answers(struct reader *r, struct fsc_vec *ret, struct fsc_err *e
 	return 0;
 }
 
-static int by_number(const void *va, const void *vb)
-{
-	const uint64_t *a = va, *b = vb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 int fsc_inlines_find(struct fsc_elf *e, uint64_t *addrs, size_t n, struct fsc_vec *ret,
 		     struct fsc_err *err)
 {
@@ -317,7 +310,7 @@ int fsc_inlines_find(struct fsc_elf *e, uint64_t *addrs, size_t n, struct fsc_ve
 
 	if (rc || !n)
 		return rc;
-	qsort(addrs, n, sizeof(*addrs), by_number);
+	qsort(addrs, n, sizeof(*addrs), fsc_compare_addresses);
 	rc = fsc_debug_info_contain(l.image, look_up_in_child, &l, &bytes, err);
 	if (rc)
 		return rc;

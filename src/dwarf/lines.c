@@ -151,13 +151,6 @@ static int not_found(const struct search *s, struct fsc_err *err)
 	return near[0] ? fsc_err_hint(err, "did you mean %s?", near) : -ENOENT;
 }
 
-static int by_number(const void *va, const void *vb)
-{
-	const uint64_t *a = va, *b = vb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
 /* Places as file offsets, unique and sorted; addresses outside of code are dropped. */
 static int take_offsets(const struct fsc_elf *e, const struct fsc_vec *places, struct fsc_vec *ret,
 			struct fsc_err *err)
@@ -177,7 +170,7 @@ static int take_offsets(const struct fsc_elf *e, const struct fsc_vec *places, s
 	}
 	offsets = ret->data;
 	if (ret->n)
-		qsort(offsets, ret->n, sizeof(*offsets), by_number);
+		qsort(offsets, ret->n, sizeof(*offsets), fsc_compare_addresses);
 	for (size_t i = 0; i < ret->n; i++) {
 		if (!kept || offsets[kept - 1] != offsets[i])
 			offsets[kept++] = offsets[i];

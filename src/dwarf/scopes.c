@@ -16,13 +16,6 @@ struct places {
 	size_t n;
 };
 
-static int by_address(const void *va, const void *vb)
-{
-	const struct fsc_place *a = va, *b = vb;
-
-	return a->addr < b->addr ? -1 : a->addr > b->addr;
-}
-
 /* Marks the places inside a scope; whether there are any. */
 static bool mark_scope(Dwarf_Die *die, const struct places *p)
 {
@@ -59,7 +52,7 @@ void fsc_scopes_mark(Dwarf_Die *unit, struct fsc_place *places, size_t n)
 {
 	struct places p = {.at = places, .n = n};
 
-	qsort(places, n, sizeof(*places), by_address);
+	qsort(places, n, sizeof(*places), fsc_compare_addresses);
 	walk_scopes(unit, &p, 0);
 }
 
@@ -71,7 +64,7 @@ static int by_scope(const void *va, const void *vb)
 		return a->scope < b->scope ? -1 : 1;
 	if (a->part != b->part)
 		return a->part < b->part ? -1 : 1;
-	return by_address(va, vb);
+	return fsc_compare_addresses(va, vb);
 }
 
 void fsc_scopes_keep_first(struct fsc_vec *places)
