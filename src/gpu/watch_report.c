@@ -1,14 +1,5 @@
 /* Reports of `gpu` and its footer: events seen, kept and lost, and the cost. */
 #include "gpu/watch_priv.h"
-#include "proc/cputime.h"
-
-static uint64_t cpu_used(struct fsc_gpu_watching *w, bool *of_machine)
-{
-	*of_machine = fsc_processes_all(w->processes);
-	if (*of_machine)
-		return fsc_cputime_machine() - w->cpu_start;
-	return w->run->child.exited ? w->run->child.cpu_ns : fsc_processes_cpu(w->processes);
-}
 
 static void add_loss(struct fsc_summary *s, size_t *n, const char *name, uint64_t lost)
 {
@@ -28,7 +19,7 @@ static void fill_cost(struct fsc_gpu_watching *w, struct fsc_summary *s)
 	s->cost_known = w->cost_known;
 	/* Per operation, including the calls it is nested in. */
 	s->ns_per_hit = s->seen ? ns / (double)s->seen : w->entry_ns;
-	cpu_ns = cpu_used(w, &of_machine);
+	cpu_ns = fsc_run_cpu(w->run, w->processes, w->cpu_start, &of_machine);
 	s->share_known = w->cost_known && cpu_ns;
 	s->percent = cpu_ns ? ns / (double)cpu_ns * 100 : 0;
 	s->share_of_machine = of_machine;

@@ -80,18 +80,10 @@ int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
 
 /* ---- reports ---- */
 
-uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine)
-{
-	*of_machine = fsc_processes_all(m->processes);
-	if (*of_machine)
-		return fsc_cputime_machine() - m->cpu_start;
-	return m->run->child.exited ? m->run->child.cpu_ns : fsc_processes_cpu(m->processes);
-}
-
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err)
 {
 	bool of_machine;
-	uint64_t cpu = fsc_monitor_cpu(m, &of_machine);
+	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, &of_machine);
 
 	return fsc_hooks_summary(m->hooks, fsc_ledger_kept(m->ledger), cpu, of_machine,
 				 fsc_run_seconds(m->run), ret, err);

@@ -60,8 +60,6 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
 int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, struct fsc_err *err);
 /* Fails if one of targets.pids is a thread. */
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err);
-/* CPU time, in ns, of the watched processes, or of the machine if all are. */
-uint64_t fsc_monitor_cpu(struct fsc_monitor *m, bool *of_machine);
 /* The books of the last reading of the ledger. */
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
 

@@ -13,7 +13,7 @@ void fsc_monitor_budget(struct fsc_monitor *m)
 	struct fsc_hooks_cost cost;
 	bool of_machine;
 
-	cpu = fsc_monitor_cpu(m, &of_machine);
+	cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, &of_machine);
 	fsc_hooks_cost(m->hooks, &cost);
 	if (!m->budget_cpu || cpu <= m->budget_cpu) {
 		m->budget_cpu = cpu;

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "proc/cputime.h"
 
 enum { CHILD_MS = 200 }; /* how long to wait for a command that got the same signal as us */
 
@@ -16,6 +17,15 @@ static const struct fsc_run_ops *ops_of(const struct fsc_run *r)
 double fsc_run_seconds(const struct fsc_run *r)
 {
 	return (double)((r->end_ns ? r->end_ns : fsc_clock_mono()) - r->start_ns) / 1e9;
+}
+
+uint64_t fsc_run_cpu(const struct fsc_run *r, struct fsc_processes *targets, uint64_t machine_start,
+		     bool *ret_of_machine)
+{
+	*ret_of_machine = fsc_processes_all(targets);
+	if (*ret_of_machine)
+		return fsc_cputime_machine() - machine_start;
+	return r->child.exited ? r->child.cpu_ns : fsc_processes_cpu(targets);
 }
 
 /* ---- what ends it ---- */

@@ -10,6 +10,7 @@
 #include "model/profile.h"
 #include "run/child.h"
 #include "run/output.h"
+#include "run/processes.h"
 #include "sink/sink.h"
 
 struct fsc_run;
@@ -66,6 +67,10 @@ int fsc_run(const struct fsc_run_opts *opts, struct fsc_err *err);
 
 /* Seconds since the start, until the end if the run is over. */
 double fsc_run_seconds(const struct fsc_run *r);
+/* CPU time, in ns, that the targets have used: of the command with its children once it has exited,
+ * or of the machine, since it had used machine_start, if all processes are targets. */
+uint64_t fsc_run_cpu(const struct fsc_run *r, struct fsc_processes *targets, uint64_t machine_start,
+		     bool *ret_of_machine);
 /* Changes the report interval; 0: only at the end. */
 int fsc_run_interval(struct fsc_run *r, double seconds, struct fsc_err *err);
 /* The n processes of the run have all exited: logs it and ends the run. */
