@@ -47,7 +47,8 @@ static int name_target(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err)
 {
 	const struct fsc_namer_opts opts = {.max_processes = NAMED_PROCESSES,
-					    .told = fsc_processes_has_events(h->processes)};
+					    .external_events =
+						fsc_processes_has_events(h->processes)};
 	int rc;
 
 	if (!h->config->stacks || h->namer)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/str.h"
 #include "engine/mmaps.h"
 #include "proc/cputime.h"
 #include "proc/task.h"
@@ -96,10 +97,8 @@ struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 
 void fsc_process_set_program(struct process *x, const char *path)
 {
-	const char *base = strrchr(path, '/');
-
 	free(x->program);
-	x->program = strdup(base ? base + 1 : path);
+	x->program = strdup(fsc_str_base(path));
 }
 
 static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fsc_err *err)

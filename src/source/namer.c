@@ -58,7 +58,7 @@ int fsc_namer_new(const struct fsc_namer_opts *o, struct fsc_namer **ret, struct
 		rc = fsc_symbolizer_new(n->spaces, &opts, &n->symbolizer, err);
 	if (rc)
 		return rc;
-	if (!o->told && fsc_mmaps_open(&n->mmaps, &why))
+	if (!o->external_events && fsc_mmaps_open(&n->mmaps, &why))
 		fsc_log(FSC_LOG_DEBUG, "%s; frames of short-lived processes have no names",
 			why.msg);
 	for (size_t i = 0; !rc && i < o->n_pids; i++)

@@ -15,7 +15,7 @@ struct fsc_namer_opts {
 	size_t n_pids;
 	bool inlined;	      /* use debug information for inlined functions */
 	size_t max_processes; /* that are remembered; 0: default */
-	bool told;	      /* the caller passes events on: see fsc_namer_callbacks() */
+	bool external_events; /* the caller passes events on: see fsc_namer_callbacks() */
 };
 
 /* The caller owns *ret. */

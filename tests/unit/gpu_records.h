@@ -75,13 +75,13 @@ static inline struct fsc_gpu_events_opts gpu_opts(const struct gpu_world *w, int
 
 static inline void gpu_begin_on(struct gpu_world *w, int device)
 {
-	const struct fsc_namer_opts quiet = {.told = true};
+	const struct fsc_namer_opts quiet = {.external_events = true};
 	const struct fsc_gpu_hooks_opts none = {0};
 	const struct fsc_gpu_events_to to = {w, gpu_on_event, gpu_on_process};
 	struct fsc_gpu_events_opts opts;
 	struct fsc_err err = {0};
 
-	*w = (struct gpu_world){.told = FSC_VEC_INIT(struct fsc_gpu_event)};
+	*w = (struct gpu_world){.external_events = FSC_VEC_INIT(struct fsc_gpu_event)};
 	fsc_gpu_texts_init(&w->texts);
 	gpu_ok(fsc_namer_new(&quiet, &w->namer, &err), &err);
 	gpu_ok(fsc_gpu_stacks_new(w->namer, &w->texts, &w->stacks, &err), &err);
