@@ -81,7 +81,7 @@ static inline void gpu_begin_on(struct gpu_world *w, int device)
 	struct fsc_gpu_events_opts opts;
 	struct fsc_err err = {0};
 
-	*w = (struct gpu_world){.external_events = FSC_VEC_INIT(struct fsc_gpu_event)};
+	*w = (struct gpu_world){.told = FSC_VEC_INIT(struct fsc_gpu_event)};
 	fsc_gpu_texts_init(&w->texts);
 	gpu_ok(fsc_namer_new(&quiet, &w->namer, &err), &err);
 	gpu_ok(fsc_gpu_stacks_new(w->namer, &w->texts, &w->stacks, &err), &err);
