@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,14 +13,15 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/str.h"
 #include "base/vec.h"
 
 enum {
-	MOST_CLIENTS = 64,
-	LAST_MS = 500, /* for a client to read the rest, at the end */
-	LAST_TRIES = 50,
+	MOST_ACCEPTED = 64, /* in a row: the rest of a flood waits in the kernel */
+	LAST_MS = 500,	    /* for all clients to read the rest, at the end */
+	LAST_STEP_MS = 10,
 	MOST_REQUEST = 64 << 10,
 	MOST_WAITING = 4 << 20, /* bytes that a client has not read */
 	MOST_UNREAD = 64 << 10, /* beyond this no more requests are read */
@@ -32,10 +35,16 @@ int fsc_control_new(fsc_control_fn fn, void *arg, struct fsc_control **ret, stru
 		return fsc_err_nomem(err);
 	c->fn = fn;
 	c->arg = arg;
+	c->limits = FSC_CONTROL_LIMITS;
 	c->listeners = FSC_VEC_INIT(struct listener);
 	c->clients = FSC_VEC_INIT(struct client);
 	*ret = c;
 	return 0;
+}
+
+void fsc_control_limit(struct fsc_control *c, struct fsc_control_limits limits)
+{
+	c->limits = limits;
 }
 
 static struct client *client_at(const struct fsc_control *c, size_t i)
@@ -61,6 +70,16 @@ size_t fsc_control_clients(const struct fsc_control *c)
 	return c->clients.n;
 }
 
+uint64_t fsc_control_refused(const struct fsc_control *c)
+{
+	return c->refused;
+}
+
+uint64_t fsc_control_timed_out(const struct fsc_control *c)
+{
+	return c->timed_out;
+}
+
 /* ---- clients ---- */
 
 /* The socket's mode admits only us and root; this checks the peer as well. */
@@ -73,25 +92,62 @@ static bool is_trusted(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid());
 }
 
+static bool has_room(const struct fsc_control *c, bool local)
+{
+	return local ? c->n_local < c->limits.local : c->clients.n - c->n_local < c->limits.remote;
+}
+
+/* A subscriber sends nothing: only the kernel notices that its machine is gone. */
+static void keep_alive(int fd)
+{
+	const int on = 1, idle_s = 60, every_s = 20, tries = 3;
+
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof(idle_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_s, sizeof(every_s));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &tries, sizeof(tries));
+}
+
+static int add_client(struct fsc_control *c, int fd, bool local, struct fsc_err *err)
+{
+	struct client *x = fsc_vec_push(&c->clients);
+
+	if (!x) {
+		close(fd);
+		return fsc_err_nomem(err);
+	}
+	*x = (struct client){.fd = fd, .local = local, .since = fsc_clock_mono()};
+	c->n_local += local;
+	if (!local)
+		keep_alive(fd);
+	return 0;
+}
+
 static int accept_all(struct fsc_control *c, const struct listener *l, struct fsc_err *err)
 {
-	for (;;) {
+	for (int i = 0; i < MOST_ACCEPTED; i++) {
 		int fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		struct client *x;
+		bool room = has_room(c, l->local);
+		int rc;
 
 		if (fd < 0)
 			return 0;
-		if (c->clients.n >= MOST_CLIENTS || (l->local && !is_trusted(fd))) {
+		if (!room || (l->local && !is_trusted(fd))) {
+			c->refused += !room;
 			close(fd);
 			continue;
 		}
-		x = fsc_vec_push(&c->clients);
-		if (!x) {
-			close(fd);
-			return fsc_err_nomem(err);
-		}
-		*x = (struct client){.fd = fd, .local = l->local};
+		rc = add_client(c, fd, l->local, err);
+		if (rc)
+			return rc;
 	}
+	return 0;
+}
+
+/* Those who began a request and never end it are idle, too. */
+static bool is_idle(const struct fsc_control *c, const struct client *x, uint64_t now)
+{
+	return !x->local && !x->wants && (double)(now - x->since) > c->limits.idle_s * 1e9;
 }
 
 static void flush_client(struct client *x)
@@ -298,6 +354,7 @@ static void read_client(struct fsc_control *c, struct client *x)
 			size_t len = (size_t)(end - x->in.s);
 
 			handle_line(c, x, x->in.s, len);
+			x->since = fsc_clock_mono();
 			x->in.n -= len + 1;
 			memmove(x->in.s, end + 1, x->in.n + 1);
 		}
@@ -319,57 +376,72 @@ static bool has_hung_up(const struct client *x)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR);
 }
 
-int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
+static void serve_client(struct fsc_control *c, struct client *x)
+{
+	if (!x->ends)
+		read_client(c, x);
+	else
+		x->gone |= has_hung_up(x);
+	report_dropped(x);
+	flush_client(x);
+	if (!x->gone && is_idle(c, x, fsc_clock_mono())) {
+		x->gone = true;
+		c->timed_out++;
+	}
+}
+
+/* Not before all were served: handling a request may send events to all of them. */
+static void close_gone_clients(struct fsc_control *c)
 {
 	size_t kept = 0;
+
+	for (size_t i = 0; i < c->clients.n; i++) {
+		struct client *x = client_at(c, i);
+
+		if (x->gone) {
+			c->n_local -= x->local;
+			close_client(x);
+		} else
+			*client_at(c, kept++) = *x;
+	}
+	c->clients.n = kept;
+}
+
+int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
+{
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < c->listeners.n; i++)
 		rc = accept_all(c, FSC_AT(struct listener, &c->listeners, i), err);
-	for (size_t i = 0; i < c->clients.n; i++) {
-		struct client *x = client_at(c, i);
-
-		if (!x->ends)
-			read_client(c, x);
-		else
-			x->gone |= has_hung_up(x);
-		report_dropped(x);
-		flush_client(x);
-	}
-	/* Not before: handling a request may send events to all of them. */
-	for (size_t i = 0; i < c->clients.n; i++) {
-		struct client *x = client_at(c, i);
-
-		if (x->gone)
-			close_client(x);
-		else
-			*client_at(c, kept++) = *x;
-	}
-	c->clients.n = kept;
+	for (size_t i = 0; i < c->clients.n; i++)
+		serve_client(c, client_at(c, i));
+	close_gone_clients(c);
 	return rc;
 }
 
-/* Gives the client some time to read the rest. */
-static void drain_client(struct client *x)
+/* Gives the client time to read the rest; those that do not read share that of all. */
+static void drain_client(struct client *x, uint64_t until)
 {
 	struct pollfd p = {.fd = x->fd, .events = POLLOUT};
 
-	for (int i = 0;
-	     i < LAST_TRIES && !x->gone && (x->sent < x->out.n || x->dropped > x->dropped_reported);
-	     i++) {
+	while (!x->gone && (x->sent < x->out.n || x->dropped > x->dropped_reported)) {
 		report_dropped(x);
 		flush_client(x);
+		if (fsc_clock_mono() >= until)
+			return;
 		if (x->sent < x->out.n)
-			poll(&p, 1, LAST_MS / LAST_TRIES);
+			poll(&p, 1, LAST_STEP_MS);
 	}
 }
 
 void fsc_control_free(struct fsc_control *c)
 {
+	const uint64_t until = fsc_clock_mono() + LAST_MS * 1000000ull;
+
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->clients.n; i++) {
-		drain_client(client_at(c, i));
+		drain_client(client_at(c, i), until);
 		close_client(client_at(c, i));
 	}
 	for (size_t i = 0; i < c->listeners.n; i++) {

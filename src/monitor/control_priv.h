@@ -22,6 +22,7 @@ struct client {
 	json_t *wants; /* the subscription; NULL: none */
 	double min_ns;
 	uint64_t dropped, dropped_reported;
+	uint64_t since; /* when it connected, or last finished a request */
 };
 
 struct fsc_control {
@@ -29,7 +30,9 @@ struct fsc_control {
 	void *arg;
 	struct fsc_vec listeners; /* struct listener */
 	struct fsc_vec clients;	  /* struct client */
-	uint64_t dropped;
+	struct fsc_control_limits limits;
+	size_t n_local;
+	uint64_t dropped, refused, timed_out;
 };
 
 #endif

@@ -407,6 +407,7 @@ static int monitor_detach(struct fsc_run *r, struct fsc_err *err)
 	if (!rc)
 		rc = read_events(m, true, true, err);
 	m->events_dropped = m->control ? fsc_control_dropped(m->control) : 0;
+	m->clients_refused = m->control ? fsc_control_refused(m->control) : 0;
 	fsc_control_free(m->control);
 	m->control = NULL;
 	return rc;

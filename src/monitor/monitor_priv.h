@@ -30,9 +30,10 @@ struct fsc_monitor {
 	bool config_ok;
 	bool changing; /* sessions are closed whose processes are no longer targets */
 	uint64_t reloads, failed_reloads;
-	uint64_t cpu_start;	 /* of the machine */
-	uint64_t events_dropped; /* by the control socket, once it is closed */
-	double warn_budget;	 /* lines */
+	uint64_t cpu_start;	  /* of the machine */
+	uint64_t events_dropped;  /* by the control socket, once it is closed */
+	uint64_t clients_refused; /* likewise */
+	double warn_budget;	  /* lines */
 	uint64_t warn_ns, unwarned;
 	uint64_t budget_cpu; /* at the last check */
 	bool warned_cost;

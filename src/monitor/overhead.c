@@ -50,6 +50,10 @@ void fsc_monitor_log_end(const struct fsc_monitor *m)
 		fsc_log(FSC_LOG_WARN,
 			"%llu events were dropped because their readers were too slow",
 			(unsigned long long)m->events_dropped);
+	if (m->clients_refused)
+		fsc_log(FSC_LOG_WARN,
+			"%llu connections to the sockets were refused because there were too many",
+			(unsigned long long)m->clients_refused);
 	if (fsc_forward_missed(m->forward))
 		fsc_log(FSC_LOG_WARN, "%llu slow calls were counted but not sent individually",
 			(unsigned long long)fsc_forward_missed(m->forward));

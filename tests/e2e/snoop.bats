@@ -494,6 +494,40 @@ told() {
 	assert_timed work 3
 }
 
+# idle_clients PORT: 100 that say nothing; returns when 68 of them were turned away.
+idle_clients() {
+	local closed
+	mkfifo held
+	python3 - "$1" >held 3>&- 8>&- 9<&- <<-'PY' &
+		import select, socket, sys, time
+		clients = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(100)]
+		closed = set()
+		while len(closed) < 68:  # a client that is let in hears nothing
+		    closed.update(select.select([s for s in clients if s not in closed], [], [])[0])
+		print(len(closed), flush=True)
+		time.sleep(600)
+	PY
+	PIDS+=("$!")
+	read -r -t 60 closed <held
+	assert_eq "turned away" 68 "$closed"
+}
+
+@test "idle clients of the stream, more than there are places: ctl is answered, and says how many were refused" {
+	local port
+	not_in_guest
+	need_command python3
+	port=$(free_port)
+	configure '"stream": "tcp:'"$port"'", "custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}'
+	snoop
+	idle_clients "$port"
+	assert_eq "of which the monitor knows" 68 "$(monitor refused)"
+	ctl list
+	kill "${PIDS[-1]}"
+	eventually monitor_says clients 1
+	ended
+	assert_match "and says so at the end" "$(<err)" 'warning: 68 connections to the sockets were refused'
+}
+
 @test "a subscriber that does not read is told what it missed, and holds nobody up" {
 	not_in_guest
 	need_command python3

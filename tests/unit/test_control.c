@@ -438,22 +438,40 @@ static void whoever_does_not_read_is_told_what_it_missed(void **state)
 
 /* ---- who, and where ---- */
 
-static void by_tcp_nothing_may_be_changed(void **state)
+/* A port that is free, as the address of a stream. */
+static struct sockaddr_in free_port(char *where, size_t size)
 {
 	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	socklen_t size = sizeof(a);
-	int probe = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t n = sizeof(a);
+	int probe = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(bind(probe, (void *)&a, sizeof(a)), 0);
+	assert_int_equal(getsockname(probe, (void *)&a, &n), 0);
+	close(probe);
+	snprintf(where, size, "tcp:127.0.0.1:%u", ntohs(a.sin_port));
+	return a;
+}
+
+static int remote_client(const struct sockaddr_in *a)
+{
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_int_equal(connect(fd, (const void *)a, sizeof(*a)), 0);
+	return fd;
+}
+
+static void by_tcp_nothing_may_be_changed(void **state)
+{
+	struct sockaddr_in a;
 	struct fsc_control *c;
 	struct fsc_err err = {0};
 	char where[64];
+	int fd;
 
 	(void)state;
-	assert_int_equal(bind(probe, (void *)&a, sizeof(a)), 0);
-	assert_int_equal(getsockname(probe, (void *)&a, &size), 0);
-	close(probe);
-	snprintf(where, sizeof(where), "tcp:127.0.0.1:%u", ntohs(a.sin_port));
+	a = free_port(where, sizeof(where));
 	c = make(where);
-	assert_int_equal(connect(fd, (void *)&a, sizeof(a)), 0);
+	fd = remote_client(&a);
 	say(fd, "{\"request\":\"list\"}\n");
 	for (int i = 0; i < 100 && !asked; i++)
 		run(c);
@@ -462,6 +480,92 @@ static void by_tcp_nothing_may_be_changed(void **state)
 	assert_true(fsc_control_listen(c, where, &err) < 0);
 	assert_non_null(strstr(err.msg, where));
 	close(fd);
+	fsc_control_free(c);
+}
+
+/* Clients of the network, silent ones and more than there are places: root's requests are answered.
+ */
+static void remote_clients_take_no_local_place(void **state)
+{
+	enum { MANY = 80 };
+	struct sockaddr_in a;
+	struct fsc_control *c;
+	char where[64];
+	int fds[MANY], fd;
+	size_t closed = 0;
+
+	(void)state;
+	a = free_port(where, sizeof(where));
+	c = make(where);
+	assert_int_equal(fsc_control_listen(c, path, NULL), 0);
+	for (size_t i = 0; i < MANY; i++) {
+		fds[i] = remote_client(&a);
+		run(c);
+	}
+	while (fsc_control_clients(c) + fsc_control_refused(c) < MANY)
+		run(c);
+	assert_int_equal(fsc_control_clients(c), FSC_CONTROL_LIMITS.remote);
+	for (size_t i = 0; i < MANY; i++)
+		closed += is_closed(fds[i]);
+	assert_int_equal(closed, MANY - FSC_CONTROL_LIMITS.remote);
+	fd = client();
+	say(fd, "{\"request\":\"list\"}\n");
+	run(c);
+	assert_non_null(strstr(heard(fd), "\"done\""));
+	/* A place that is given back is another's. */
+	close(fds[0]);
+	while (fsc_control_clients(c) > FSC_CONTROL_LIMITS.remote)
+		run(c);
+	fds[0] = remote_client(&a);
+	say(fds[0], "{\"request\":\"list\"}\n");
+	for (asked = 0; !asked;)
+		run(c);
+	assert_int_equal(fsc_control_refused(c), MANY - FSC_CONTROL_LIMITS.remote);
+	for (size_t i = 0; i < MANY; i++)
+		close(fds[i]);
+	close(fd);
+	fsc_control_free(c);
+}
+
+/* Neither silence nor half a request keeps a place; a subscription and a local client do. */
+static void idle_remote_clients_are_closed(void **state)
+{
+	struct sockaddr_in a;
+	struct fsc_control *c;
+	char where[64];
+	int silent, half, subscriber, local;
+
+	(void)state;
+	a = free_port(where, sizeof(where));
+	c = make(where);
+	assert_int_equal(fsc_control_listen(c, path, NULL), 0);
+	subscriber = remote_client(&a);
+	say(subscriber, "{\"request\":\"subscribe\"}\n");
+	while (!fsc_control_wants(c, "slow"))
+		run(c);
+	silent = remote_client(&a);
+	half = remote_client(&a);
+	local = client();
+	say(half, "{\"request\":");
+	while (fsc_control_clients(c) < 4)
+		run(c);
+	assert_int_equal(fsc_control_timed_out(c), 0);
+	fsc_control_limit(c, (struct fsc_control_limits){.local = 2, .remote = 3, .idle_s = 0});
+	while (fsc_control_timed_out(c) < 2)
+		run(c);
+	run(c);
+	assert_int_equal(fsc_control_clients(c), 2);
+	assert_true(is_closed(silent) && is_closed(half));
+	event(c, "slow", 1, 1);
+	assert_non_null(strstr(heard(subscriber), "\"pid\":1"));
+	say(local, "{\"request\":\"list\"}\n");
+	run(c);
+	assert_non_null(strstr(heard(local), "\"done\""));
+	assert_int_equal(fsc_control_timed_out(c), 2);
+	close(silent);
+	close(half);
+	close(subscriber);
+	close(local);
 	fsc_control_free(c);
 }
 
@@ -579,6 +683,8 @@ int main(void)
 	    ALONE(a_subscriber_can_ask),
 	    ALONE(whoever_does_not_read_is_told_what_it_missed),
 	    ALONE(by_tcp_nothing_may_be_changed),
+	    ALONE(remote_clients_take_no_local_place),
+	    ALONE(idle_remote_clients_are_closed),
 	    ALONE(a_socket_is_for_its_owner_alone),
 	    ALONE(a_socket_in_use_is_left_alone_one_left_behind_is_not),
 	    ALONE(what_is_no_socket_is_not_touched),
