@@ -16,7 +16,8 @@ struct gpu_opts {
 	struct fsc_vec comms; /* const char * */
 	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial;
 	unsigned sample, top;
-	const char *leak_age, *listen;
+	const char *leak_age;
+	struct fsc_server_opts page;
 	int flames;
 };
 
@@ -49,8 +50,10 @@ static const struct fsc_opt gpu_opts[] = {
      "rows per table (20 in text; 0: all)", NULL},
     {0, "flames", FSC_OPT_CHOICE, offsetof(struct gpu_opts, flames), "WHAT", "weight stacks by",
      weights},
-    {0, "listen", FSC_OPT_STRING, offsetof(struct gpu_opts, listen), "ADDR",
+    {0, "listen", FSC_OPT_STRING, offsetof(struct gpu_opts, page.listen), "ADDR",
      "serve metrics to Prometheus", NULL},
+    {0, "listen-group", FSC_OPT_STRING, offsetof(struct gpu_opts, page.group), "NAME",
+     "with --listen unix:PATH: the socket's group", NULL},
     {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
      "do not load the driver to find kernel names", NULL},
     {0},
@@ -87,6 +90,8 @@ static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 		return fsc_err_usage(err, "--flames needs -f folded or -f flamegraph");
 	if (g->sample && !g->stacks && !shows_flames(out))
 		return fsc_err_usage(err, "--sample needs --stacks");
+	if (g->page.group && (!g->page.listen || strncmp(g->page.listen, "unix:", 5) != 0))
+		return fsc_err_usage(err, "--listen-group needs --listen unix:PATH");
 	if (out->interval > 0 && out->interval < 0.1)
 		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	wo->leak_age_s = age_ns / 1e9;
@@ -96,7 +101,7 @@ static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 	wo->args = g->args;
 	/* Text is cut for people; programs get all rows. */
 	wo->top = g->top != UINT_MAX ? g->top : fsc_sinks[out->format] == &fsc_sink_text ? 20 : 0;
-	wo->listen = g->listen;
+	wo->page = g->page;
 	wo->out = out;
 	if (shows_flames(out)) {
 		wo->weigh = g->flames == 1 ? FSC_GPU_WEIGH_BYTES : FSC_GPU_WEIGH_LAUNCHES;

@@ -41,8 +41,8 @@ static void answer_request(const struct fsc_request *req, struct fsc_reply *repl
 	fsc_gpu_prometheus_write(&r, &books, &p->shown, format, &reply->body);
 }
 
-int fsc_gpu_page_new(const char *address, fsc_gpu_page_fn fn, void *arg, struct fsc_gpu_page **ret,
-		     struct fsc_err *err)
+int fsc_gpu_page_new(const struct fsc_server_opts *opts, fsc_gpu_page_fn fn, void *arg,
+		     struct fsc_gpu_page **ret, struct fsc_err *err)
 {
 	struct fsc_gpu_page *p = calloc(1, sizeof(*p));
 	int rc;
@@ -51,12 +51,15 @@ int fsc_gpu_page_new(const char *address, fsc_gpu_page_fn fn, void *arg, struct 
 		return fsc_err_nomem(err);
 	p->fn = fn;
 	p->arg = arg;
-	rc = fsc_server_new(address, answer_request, p, &p->server, err);
+	rc = fsc_server_new(opts, answer_request, p, &p->server, err);
 	if (rc) {
 		free(p);
 		return rc;
 	}
-	fsc_log(FSC_LOG_NOTE, "serving /metrics on port %u", fsc_server_port(p->server));
+	if (fsc_server_port(p->server))
+		fsc_log(FSC_LOG_NOTE, "serving /metrics on port %u", fsc_server_port(p->server));
+	else
+		fsc_log(FSC_LOG_NOTE, "serving /metrics on %s", opts->listen);
 	*ret = p;
 	return 0;
 }

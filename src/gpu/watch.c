@@ -156,8 +156,8 @@ static int gpu_open(struct fsc_run *r, struct fsc_err *err)
 		rc = fsc_namer_new(&no, &w->namer, err);
 	if (!rc)
 		rc = open_events(w, count_devices(), err);
-	if (!rc && w->opts->listen)
-		rc = fsc_gpu_page_new(w->opts->listen, fsc_gpu_on_page, w, &w->page, err);
+	if (!rc && w->opts->page.listen)
+		rc = fsc_gpu_page_new(&w->opts->page, fsc_gpu_on_page, w, &w->page, err);
 	return rc ? rc : watch_loop(w, err);
 }
 

@@ -6,6 +6,7 @@
 #include "gpu/hooks.h"
 #include "run/filter.h"
 #include "run/output.h"
+#include "web/server.h"
 
 /* How stacks become a flame graph. */
 enum fsc_gpu_weigh { FSC_GPU_WEIGH_NONE, FSC_GPU_WEIGH_LAUNCHES, FSC_GPU_WEIGH_BYTES };
@@ -21,7 +22,7 @@ struct fsc_gpu_watch_opts {
 	double leak_age_s;
 	unsigned top;
 	enum fsc_gpu_weigh weigh;
-	const char *listen; /* address for Prometheus; NULL: none */
+	struct fsc_server_opts page; /* for Prometheus; its listen is NULL: none */
 };
 
 /* Blocks until the run ends; the last report and the footer are written then. */

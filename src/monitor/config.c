@@ -93,6 +93,20 @@ static int check_spool(struct fsc_config_reader *r, struct fsc_err *err)
 	return 0;
 }
 
+/* What only makes sense beside something else. */
+static int check_page(struct fsc_config_reader *r, struct fsc_err *err)
+{
+	static const char *const path[] = {"prometheus", "socket_group", NULL};
+	const struct fsc_snoop_prometheus *p = &r->to->prometheus;
+	struct fsc_jsonc_value at;
+
+	if (fsc_jsonc_find(r->doc, path, &at) && strncmp(p->listen, "unix:", 5) != 0)
+		return fsc_jsonc_err(r->doc, at.node->key, err,
+				     "\"socket_group\" is the group of a Unix socket; \"listen\" "
+				     "is none, as \"unix:/run/funcscope/page.sock\" would be");
+	return 0;
+}
+
 static int read_document(const struct fsc_jsonc *d, struct fsc_snoop_config *c, struct fsc_err *err)
 {
 	struct fsc_config_reader r = {.doc = d, .to = c};
@@ -105,6 +119,8 @@ static int read_document(const struct fsc_jsonc *d, struct fsc_snoop_config *c, 
 		rc = read_pass(&r, p, err);
 	if (!rc)
 		rc = check_spool(&r, err);
+	if (!rc)
+		rc = check_page(&r, err);
 	if (!rc)
 		rc = fsc_config_apply_libraries(c, err);
 	fsc_map_release(&r.seen);
@@ -251,14 +267,21 @@ static void release_libraries(struct fsc_vec *v)
 	fsc_vec_release(v);
 }
 
+static void release_page(struct fsc_snoop_prometheus *p)
+{
+	free(p->listen);
+	free(p->socket_group);
+}
+
 void fsc_snoop_config_release(struct fsc_snoop_config *c)
 {
-	char *const texts[] = {c->path,		c->report.to,	      c->control,
-			       c->stream,	c->prometheus.listen, c->otlp.endpoint,
-			       c->otlp.ca_file, c->alertmanager,      c->spool_directory};
+	char *const texts[] = {c->path,		c->report.to,	   c->control,
+			       c->stream,	c->otlp.endpoint,  c->otlp.ca_file,
+			       c->alertmanager, c->spool_directory};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
+	release_page(&c->prometheus);
 	release_funcs(&c->funcs);
 	release_libraries(&c->libraries);
 	fsc_vec_release(&c->targets.pids);

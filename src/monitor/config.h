@@ -43,7 +43,8 @@ struct fsc_snoop_report {
 };
 
 struct fsc_snoop_prometheus {
-	char *listen; /* NULL: none */
+	char *listen;	    /* NULL: none */
+	char *socket_group; /* of listen, where it is a Unix socket; NULL: this process's */
 	bool pid_label;
 	unsigned max_series;
 };

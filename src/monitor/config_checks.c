@@ -54,17 +54,6 @@ static const char *port_of(const char *address)
 	return memchr(address, ':', host) || strcspn(address, " /[]") < host ? NULL : port;
 }
 
-int fsc_config_check_listen(struct fsc_config_reader *r, struct fsc_jsonc_value v, char **text,
-			    struct fsc_err *err)
-{
-	if (!port_of(*text))
-		return fsc_jsonc_err(r->doc, v.node->value, err,
-				     "\"%.60s\" is not an address such as \"127.0.0.1:9464\", "
-				     "\"[::1]:9464\" or \":9464\"",
-				     *text);
-	return 0;
-}
-
 static int socket_path(struct fsc_config_reader *r, struct fsc_jsonc_value v, const char *path,
 		       struct fsc_err *err)
 {
@@ -73,6 +62,19 @@ static int socket_path(struct fsc_config_reader *r, struct fsc_jsonc_value v, co
 	if (!*path || strlen(path) > most)
 		return fsc_jsonc_err(r->doc, v.node->value, err,
 				     "a socket's path must be from 1 to %zu bytes long", most);
+	return 0;
+}
+
+int fsc_config_check_listen(struct fsc_config_reader *r, struct fsc_jsonc_value v, char **text,
+			    struct fsc_err *err)
+{
+	if (!strncmp(*text, "unix:", 5))
+		return socket_path(r, v, *text + 5, err);
+	if (!port_of(*text))
+		return fsc_jsonc_err(r->doc, v.node->value, err,
+				     "\"%.60s\" is not an address such as \"127.0.0.1:9464\", "
+				     "\"[::1]:9464\", \":9464\" or \"unix:PATH\"",
+				     *text);
 	return 0;
 }
 

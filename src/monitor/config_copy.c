@@ -74,12 +74,18 @@ static bool copy_targets(struct fsc_snoop_config *c, const struct fsc_filter *fr
 	       copy_texts(&to->command, &from->command);
 }
 
+static bool copy_page(struct fsc_snoop_prometheus *to, const struct fsc_snoop_prometheus *from)
+{
+	return copy_text(&to->listen, from->listen) &&
+	       copy_text(&to->socket_group, from->socket_group);
+}
+
 /* Everything that is owned; the rest was copied by assignment. */
 static bool copy_owned(struct fsc_snoop_config *to, const struct fsc_snoop_config *from)
 {
 	return copy_text(&to->path, from->path) && copy_text(&to->report.to, from->report.to) &&
 	       copy_text(&to->control, from->control) && copy_text(&to->stream, from->stream) &&
-	       copy_text(&to->prometheus.listen, from->prometheus.listen) &&
+	       copy_page(&to->prometheus, &from->prometheus) &&
 	       copy_text(&to->otlp.endpoint, from->otlp.endpoint) &&
 	       copy_text(&to->otlp.ca_file, from->otlp.ca_file) &&
 	       copy_text(&to->alertmanager, from->alertmanager) &&
@@ -94,7 +100,8 @@ int fsc_snoop_config_copy(const struct fsc_snoop_config *from, struct fsc_snoop_
 			  struct fsc_err *err)
 {
 	*ret = *from;
-	ret->path = ret->report.to = ret->control = ret->stream = ret->prometheus.listen = NULL;
+	ret->path = ret->report.to = ret->control = ret->stream = NULL;
+	ret->prometheus.listen = ret->prometheus.socket_group = NULL;
 	ret->otlp.endpoint = ret->otlp.ca_file = ret->alertmanager = ret->spool_directory = NULL;
 	ret->funcs = ret->libraries = ret->labels = ret->otlp.headers = (struct fsc_vec){0};
 	ret->targets = (struct fsc_filter){0};

@@ -4,8 +4,6 @@
 #ifndef FSC_MONITOR_CONTROL_H
 #define FSC_MONITOR_CONTROL_H
 
-#include <sys/un.h>
-
 #include <jansson.h>
 
 #include "base/buf.h"
@@ -54,9 +52,6 @@ uint64_t fsc_control_refused(const struct fsc_control *c);
 uint64_t fsc_control_timed_out(const struct fsc_control *c);
 
 /* ---- clients ---- */
-
-/* A path as the address of a socket. */
-int fsc_control_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err);
 
 /* Connects to the monitor at path; NULL: to the only one there is. A descriptor, or negative. */
 int fsc_control_connect(const char *path, struct fsc_err *err);

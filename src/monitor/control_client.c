@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "monitor/control.h"
+#include "web/listen_unix.h"
 
 /* A directory that only this user can write to, created if missing. */
 static int private_directory(char *buf, size_t size, struct fsc_err *err)
@@ -31,22 +31,10 @@ static int private_directory(char *buf, size_t size, struct fsc_err *err)
 	return 0;
 }
 
-int fsc_control_address(const char *path, struct sockaddr_un *ret, struct fsc_err *err)
-{
-	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof(ret->sun_path))
-		return fsc_err_set(err, ENAMETOOLONG,
-				   "'%s' is too long for a socket's path, which has %zu characters "
-				   "at most; use a shorter one",
-				   path, sizeof(ret->sun_path) - 1);
-	memcpy(ret->sun_path, path, strlen(path) + 1);
-	return 0;
-}
-
 static int connect_to(const char *path, struct fsc_err *err)
 {
 	struct sockaddr_un a;
-	int rc = fsc_control_address(path, &a, err), fd;
+	int rc = fsc_unix_address(path, &a, err), fd;
 
 	if (rc)
 		return rc;

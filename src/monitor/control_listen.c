@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "monitor/control_priv.h"
+#include "web/listen_unix.h"
 
 static int add_listener(struct fsc_control *c, int fd, const char *path, struct fsc_err *err)
 {
@@ -22,46 +22,14 @@ static int add_listener(struct fsc_control *c, int fd, const char *path, struct 
 	return 0;
 }
 
-static bool has_listener(const struct sockaddr_un *a)
-{
-	FSC_AUTO(fsc_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	return fd >= 0 && !connect(fd, (const void *)a, sizeof(*a));
-}
-
-/* A socket without a listener was left by a monitor that was killed. */
-static void remove_stale_socket(const struct sockaddr_un *a)
-{
-	struct stat st;
-
-	if (!lstat(a->sun_path, &st) && S_ISSOCK(st.st_mode) && !has_listener(a))
-		unlink(a->sun_path);
-}
-
 static int listen_unix(struct fsc_control *c, const char *path, struct fsc_err *err)
 {
-	struct sockaddr_un a;
-	mode_t mask;
-	int rc = fsc_control_address(path, &a, err), fd;
+	int fd = fsc_unix_listen(path, 0600, err);
 
-	if (rc)
-		return rc;
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot make a socket");
-	remove_stale_socket(&a);
-	mask = umask(0177);
-	rc = bind(fd, (const void *)&a, sizeof(a)) || listen(fd, 16) ? -errno : 0;
-	umask(mask);
-	if (rc) {
-		close(fd);
-		fsc_err_sys(err, -rc, "cannot listen on '%s'", path);
-		return rc == -EADDRINUSE
-			   ? fsc_err_hint(err, "another monitor may use it; give \"control\" or "
-					       "\"stream\" another path")
-			   : rc;
-	}
-	return add_listener(c, fd, path, err);
+	if (fd == -EADDRINUSE)
+		return fsc_err_hint(err, "another monitor may use it; give \"control\" or "
+					 "\"stream\" another path");
+	return fd < 0 ? fd : add_listener(c, fd, path, err);
 }
 
 static int listen_tcp(struct fsc_control *c, const char *where, struct fsc_err *err)

@@ -102,11 +102,18 @@ static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_s
 	return opts.url ? fsc_sender_new(&opts, ret, err) : 0;
 }
 
+static struct fsc_server_opts page_opts(const struct fsc_snoop_config *c)
+{
+	return (struct fsc_server_opts){.listen = c->prometheus.listen,
+					.group = c->prometheus.socket_group};
+}
+
 static int open_server(struct fsc_forward *f, const struct fsc_snoop_config *c,
 		       struct fsc_server **ret, struct fsc_err *err)
 {
-	return c->prometheus.listen ? fsc_server_new(c->prometheus.listen, answer_page, f, ret, err)
-				    : 0;
+	const struct fsc_server_opts opts = page_opts(c);
+
+	return opts.listen ? fsc_server_new(&opts, answer_page, f, ret, err) : 0;
 }
 
 int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,

@@ -3,14 +3,17 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "web/listen_unix.h"
 #include "web/resolve.h"
 
 enum { BACKLOG = 64, GREATEST_PORT = 65535 };
@@ -140,6 +143,55 @@ static int cannot_bind(const char *address, int code, struct fsc_err *err)
 	return -code;
 }
 
+static int open_unix(const char *path, struct fsc_listen *ret, struct fsc_err *err)
+{
+	int fd = *path ? fsc_unix_listen(path, 0660, err)
+		       : fsc_err_usage(err, "cannot listen on 'unix:': the path is missing");
+
+	if (fd == -EADDRINUSE)
+		return fsc_err_hint(err,
+				    "another program listens there ('ss -lxp' shows which), or "
+				    "it is not a socket; use another path");
+	if (fd < 0)
+		return fd;
+	ret->fd = fd;
+	snprintf(ret->path, sizeof(ret->path), "%s", path);
+	return 0;
+}
+
+/* The group of a name or a number. */
+static bool find_group(const char *text, gid_t *ret)
+{
+	const size_t n = strspn(text, "0123456789");
+	const struct group *g = n && !text[n] ? NULL : getgrnam(text);
+
+	*ret = g ? g->gr_gid : (gid_t)strtoul(text, NULL, 10);
+	return g || (n && n < 10 && !text[n]);
+}
+
+int fsc_listen_group(const struct fsc_listen *l, const char *group, struct fsc_err *err)
+{
+	gid_t gid;
+
+	if (!find_group(group, &gid))
+		return fsc_err_set(err, ENOENT,
+				   "cannot give '%s' to the group '%s': there is no such group",
+				   l->path, group);
+	if (chown(l->path, (uid_t)-1, gid))
+		return fsc_err_sys(err, errno, "cannot give '%s' to the group '%s'", l->path,
+				   group);
+	return 0;
+}
+
+void fsc_listen_close(struct fsc_listen *l)
+{
+	fsc_closep(&l->fd);
+	l->fd = -1;
+	if (l->path[0])
+		unlink(l->path);
+	l->path[0] = '\0';
+}
+
 int fsc_listen_open(const char *address, struct fsc_listen *ret, struct fsc_err *err)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
@@ -148,6 +200,8 @@ int fsc_listen_open(const char *address, struct fsc_listen *ret, struct fsc_err 
 	int rc, code = 0;
 
 	*ret = (struct fsc_listen){.fd = -1};
+	if (!strncmp(address, "unix:", 5))
+		return open_unix(address + 5, ret, err);
 	rc = parse_address(address, ret, err);
 	if (rc)
 		return rc;

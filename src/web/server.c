@@ -4,12 +4,14 @@
 #include "web/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -244,14 +246,20 @@ static int start_daemon(struct fsc_server *s, const char *address, struct fsc_er
 {
 	const struct fsc_server_limits *l = &s->limits;
 	const union MHD_DaemonInfo *info;
+	int fd = fcntl(s->at.fd, F_DUPFD_CLOEXEC, 0);
+
+	if (fd < 0)
+		return fsc_err_sys(err, errno, "cannot start the server on '%s'", address);
 
 	s->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, s->at.fd,
+	    MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
 	    MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 	    l->per_ip, MHD_OPTION_CONNECTION_TIMEOUT, l->idle_s, MHD_OPTION_NOTIFY_CONNECTION,
 	    on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
-	if (!s->daemon)
+	if (!s->daemon) {
+		close(fd);
 		return fsc_err_set(err, ENOMEM, "cannot start the server on '%s'", address);
+	}
 	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	s->epoll = info ? info->epoll_fd : -1;
 	return s->epoll >= 0
@@ -264,9 +272,9 @@ static void server_freep(struct fsc_server **s)
 	fsc_server_free(*s);
 }
 
-int fsc_server_new_limited(const char *address, const struct fsc_server_limits *limits,
-			   fsc_server_fn fn, void *arg, struct fsc_server **ret,
-			   struct fsc_err *err)
+int fsc_server_new_limited(const struct fsc_server_opts *opts,
+			   const struct fsc_server_limits *limits, fsc_server_fn fn, void *arg,
+			   struct fsc_server **ret, struct fsc_err *err)
 {
 	FSC_AUTO(server_freep) struct fsc_server *s = calloc(1, sizeof(*s));
 	int rc;
@@ -280,30 +288,30 @@ int fsc_server_new_limited(const char *address, const struct fsc_server_limits *
 		return fsc_err_nomem(err);
 	for (unsigned i = 0; i < limits->connections; i++)
 		s->clients[i].fd = -1;
-	rc = fsc_listen_open(address, &s->at, err);
+	rc = fsc_listen_open(opts->listen, &s->at, err);
+	if (!rc && opts->group)
+		rc = fsc_listen_group(&s->at, opts->group, err);
 	if (!rc)
-		rc = start_daemon(s, address, err);
+		rc = start_daemon(s, opts->listen, err);
 	if (rc)
 		return rc;
 	*ret = fsc_take(&s);
 	return 0;
 }
 
-int fsc_server_new(const char *address, fsc_server_fn fn, void *arg, struct fsc_server **ret,
-		   struct fsc_err *err)
+int fsc_server_new(const struct fsc_server_opts *opts, fsc_server_fn fn, void *arg,
+		   struct fsc_server **ret, struct fsc_err *err)
 {
-	return fsc_server_new_limited(address, &FSC_SERVER_LIMITS, fn, arg, ret, err);
+	return fsc_server_new_limited(opts, &FSC_SERVER_LIMITS, fn, arg, ret, err);
 }
 
 void fsc_server_free(struct fsc_server *s)
 {
 	if (!s)
 		return;
-	/* The daemon closes the socket it was given. */
 	if (s->daemon)
 		MHD_stop_daemon(s->daemon);
-	else
-		fsc_closep(&s->at.fd);
+	fsc_listen_close(&s->at);
 	free(s->clients);
 	free(s);
 }

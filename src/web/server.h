@@ -31,20 +31,25 @@ struct fsc_server_limits {
 #define FSC_SERVER_LIMITS                                                                          \
 	((struct fsc_server_limits){.connections = 64, .per_ip = 16, .idle_s = 10, .request_s = 30})
 
-/* address: "HOST:PORT", "[V6]:PORT", ":PORT" (loopback only) or "PORT". On loopback, only requests
- * to localhost, 127.0.0.1, [::1] and HOST are answered, against DNS rebinding by web pages. May
- * block while the host is looked up. The caller owns *ret. */
-int fsc_server_new(const char *address, fsc_server_fn fn, void *arg, struct fsc_server **ret,
-		   struct fsc_err *err);
+struct fsc_server_opts {
+	const char *listen; /* as for fsc_listen_open() */
+	const char *group;  /* of a Unix socket; NULL: this process's */
+};
+
+/* On loopback, only requests to localhost, 127.0.0.1, [::1] and the host of opts->listen are
+ * answered, against DNS rebinding by web pages. May block while the host is looked up. The caller
+ * owns *ret. */
+int fsc_server_new(const struct fsc_server_opts *opts, fsc_server_fn fn, void *arg,
+		   struct fsc_server **ret, struct fsc_err *err);
 /* The same with limits other than FSC_SERVER_LIMITS. */
-int fsc_server_new_limited(const char *address, const struct fsc_server_limits *limits,
-			   fsc_server_fn fn, void *arg, struct fsc_server **ret,
-			   struct fsc_err *err);
+int fsc_server_new_limited(const struct fsc_server_opts *opts,
+			   const struct fsc_server_limits *limits, fsc_server_fn fn, void *arg,
+			   struct fsc_server **ret, struct fsc_err *err);
 void fsc_server_free(struct fsc_server *s);
 /* Call fsc_server_run() when it is readable, and a few times a second. */
 int fsc_server_fd(const struct fsc_server *s);
 void fsc_server_run(struct fsc_server *s);
-/* The port it listens on, if 0 was requested. */
+/* The port it listens on, if 0 was requested; 0: a Unix socket. */
 unsigned fsc_server_port(const struct fsc_server *s);
 
 #endif

@@ -1097,7 +1097,8 @@ static void no_reply(const struct fsc_request *req, struct fsc_reply *reply, voi
 static int serve(const void *address, struct fsc_err *err)
 {
 	struct fsc_server *s = NULL;
-	int rc = fsc_server_new(address, no_reply, NULL, &s, err);
+	int rc =
+	    fsc_server_new(&(struct fsc_server_opts){.listen = address}, no_reply, NULL, &s, err);
 
 	fsc_server_free(s);
 	return rc;

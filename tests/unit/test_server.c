@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -48,7 +50,8 @@ static void begin(struct fixture *f, const char *address, struct fsc_server_limi
 	struct fsc_err err = {0};
 
 	f->calls = 0;
-	if (fsc_server_new_limited(address, &limits, reply_to, &f->calls, &f->server, &err))
+	if (fsc_server_new_limited(&(struct fsc_server_opts){.listen = address}, &limits, reply_to,
+				   &f->calls, &f->server, &err))
 		fail_msg("%s", err.msg);
 }
 
@@ -504,7 +507,8 @@ static void listens_on_version_6(void **state)
 	int calls = 0;
 
 	(void)state;
-	if (fsc_server_new("[::1]:0", reply_to, &calls, &s, &err)) {
+	if (fsc_server_new(&(struct fsc_server_opts){.listen = "[::1]:0"}, reply_to, &calls, &s,
+			   &err)) {
 		print_message("# skip listens_on_version_6: %s\n", err.msg);
 		return;
 	}
@@ -525,6 +529,9 @@ static void bad_addresses_are_explained(void **state)
 	    {"localhost", "cannot listen on 'localhost': 'localhost' is not a port", true},
 	    {"::1:80", "cannot listen on '::1:80': an IPv6 address needs brackets", true},
 	    {"[::1]80", "cannot listen on '[::1]80': it is not of the form [ADDRESS]:PORT", true},
+	    {"unix:", "cannot listen on 'unix:': the path is missing", true},
+	    {"unix:/no/such/directory/sock",
+	     "cannot listen on '/no/such/directory/sock': No such file or directory", false},
 	    {"192.0.2.1:0", "cannot listen on '192.0.2.1:0': Cannot assign requested address",
 	     false},
 	};
@@ -534,11 +541,112 @@ static void bad_addresses_are_explained(void **state)
 		struct fsc_server *s = NULL;
 		struct fsc_err err = {0};
 
-		assert_true(fsc_server_new(cases[i].address, reply_to, NULL, &s, &err) < 0);
+		assert_true(fsc_server_new(&(struct fsc_server_opts){.listen = cases[i].address},
+					   reply_to, NULL, &s, &err) < 0);
 		assert_string_equal(err.msg, cases[i].message);
 		assert_int_equal(err.usage, cases[i].usage);
 		assert_null(s);
 	}
+}
+
+/* ---- Unix sockets ---- */
+
+static char socket_path[64], socket_address[80];
+
+static int make_socket_path(void **state)
+{
+	char dir[] = "/tmp/server-XXXXXX";
+
+	(void)state;
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(socket_path, sizeof(socket_path), "%s/sock", dir);
+	snprintf(socket_address, sizeof(socket_address), "unix:%s", socket_path);
+	return 0;
+}
+
+static int remove_socket_path(void **state)
+{
+	(void)state;
+	unlink(socket_path);
+	*strrchr(socket_path, '/') = '\0';
+	return rmdir(socket_path);
+}
+
+static int dial_unix(void)
+{
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", socket_path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	return fd;
+}
+
+static void a_unix_socket_is_the_groups_alone(void **state)
+{
+	struct fixture f;
+	struct fsc_buf got;
+	struct stat st;
+	int fd;
+
+	(void)state;
+	begin(&f, socket_address, FSC_SERVER_LIMITS);
+	assert_int_equal(fsc_server_port(f.server), 0);
+	assert_int_equal(stat(socket_path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0660);
+	fd = dial_unix();
+	say(fd, "GET /small HTTP/1.1\r\nHost: any.name\r\nConnection: close\r\n\r\n");
+	got = hear(&f, fd);
+	assert_status(&got, 200);
+	fsc_buf_release(&got);
+	fsc_server_free(f.server);
+	assert_int_not_equal(stat(socket_path, &st), 0);
+}
+
+static void a_unix_socket_in_use_is_refused_one_left_behind_is_not(void **state)
+{
+	struct fsc_server *s = NULL;
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	struct fsc_err err = {0};
+	struct fixture f;
+	int fd;
+
+	(void)state;
+	begin(&f, socket_address, FSC_SERVER_LIMITS);
+	assert_int_equal(fsc_server_new(&(struct fsc_server_opts){.listen = socket_address},
+					reply_to, NULL, &s, &err),
+			 -EADDRINUSE);
+	assert_non_null(strstr(err.hint, "another path"));
+	close(dial_unix());
+	fsc_server_free(f.server);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", socket_path);
+	assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+	close(fd);
+	begin(&f, socket_address, FSC_SERVER_LIMITS);
+	close(dial_unix());
+	fsc_server_free(f.server);
+}
+
+static void a_unix_socket_goes_to_a_group(void **state)
+{
+	struct fsc_server_opts opts = {.listen = socket_address, .group = "no-such-group"};
+	struct fsc_server *s = NULL;
+	struct fsc_err err = {0};
+	struct stat st;
+	char number[16];
+
+	(void)state;
+	assert_int_equal(fsc_server_new(&opts, reply_to, NULL, &s, &err), -ENOENT);
+	assert_non_null(strstr(err.msg, "no such group"));
+	assert_int_not_equal(stat(socket_path, &st), 0);
+	snprintf(number, sizeof(number), "%u", geteuid() ? getegid() : 65534);
+	opts.group = number;
+	assert_int_equal(fsc_server_new(&opts, reply_to, NULL, &s, &err), 0);
+	assert_int_equal(stat(socket_path, &st), 0);
+	assert_int_equal(st.st_gid, atoi(number));
+	fsc_server_free(s);
 }
 
 static void a_port_in_use_is_explained(void **state)
@@ -551,11 +659,16 @@ static void a_port_in_use_is_explained(void **state)
 	(void)state;
 	begin(&f, ":0", FSC_SERVER_LIMITS);
 	snprintf(address, sizeof(address), "%u", fsc_server_port(f.server));
-	assert_int_equal(fsc_server_new(address, reply_to, NULL, &s, &err), -EADDRINUSE);
+	assert_int_equal(
+	    fsc_server_new(&(struct fsc_server_opts){.listen = address}, reply_to, NULL, &s, &err),
+	    -EADDRINUSE);
 	assert_non_null(strstr(err.msg, "Address already in use"));
 	assert_non_null(strstr(err.hint, "another port"));
 	fsc_server_free(f.server);
 }
+
+#define IN_DIRECTORY(test)                                                                         \
+	cmocka_unit_test_setup_teardown(test, make_socket_path, remove_socket_path)
 
 int main(void)
 {
@@ -577,6 +690,9 @@ int main(void)
 	    cmocka_unit_test(listens_on_version_6),
 	    cmocka_unit_test(bad_addresses_are_explained),
 	    cmocka_unit_test(a_port_in_use_is_explained),
+	    IN_DIRECTORY(a_unix_socket_is_the_groups_alone),
+	    IN_DIRECTORY(a_unix_socket_in_use_is_refused_one_left_behind_is_not),
+	    IN_DIRECTORY(a_unix_socket_goes_to_a_group),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -382,8 +382,13 @@ static void receivers_refused(void **state)
 	      "f:1:26: a URL with a user name or password is not accepted here; send a header "
 	      "instead");
 	fails("{\"prometheus\": {\"listen\": \"x:99999\"}}",
-	      "f:1:27: \"x:99999\" is not an address such as \"127.0.0.1:9464\", \"[::1]:9464\" or "
-	      "\":9464\"");
+	      "f:1:27: \"x:99999\" is not an address such as \"127.0.0.1:9464\", \"[::1]:9464\", "
+	      "\":9464\" or \"unix:PATH\"");
+	fails("{\"prometheus\": {\"listen\": \"unix:\"}}",
+	      "f:1:27: a socket's path must be from 1 to 107 bytes long");
+	fails("{\"prometheus\": {\"listen\": \":1\", \"socket_group\": \"a\"}}",
+	      "f:1:33: \"socket_group\" is the group of a Unix socket; \"listen\" is none, as "
+	      "\"unix:/run/funcscope/page.sock\" would be");
 	fails("{\"stream\": \"udp:1\"}",
 	      "f:1:12: \"udp:1\" is neither \"unix:PATH\" nor \"tcp:HOST:PORT\"");
 	fails("{\"stream\": \"unix:\"}",
