@@ -1,11 +1,8 @@
-/* libcurl by dlopen(): the few functions needed, looked up once. A static program does not load it:
- * that would bring in a second C library. */
+/* libcurl: the few functions needed, looked up once. */
 #include "web/tls.h"
 
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -13,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "web/library.h"
 
 struct curl {
 	__typeof__(curl_global_init) *global_init;
@@ -26,59 +24,22 @@ struct curl {
 	__typeof__(curl_slist_free_all) *free_all;
 };
 
-/* Never unloaded: TLS libraries do not support that well. */
 static struct curl curl;
 static char why_not[200];
 
-static int sees_loader(struct dl_phdr_info *info, size_t size, void *arg)
-{
-	bool *found = arg;
-
-	(void)size;
-	for (int i = 0; i < info->dlpi_phnum; i++)
-		if (info->dlpi_phdr[i].p_type == PT_INTERP)
-			*found = true;
-	return 1; /* the first one is the program */
-}
-
-static void *open_library(void)
-{
-	bool dynamic = false;
-	void *lib;
-
-	dl_iterate_phdr(sees_loader, &dynamic);
-	if (!dynamic) {
-		snprintf(why_not, sizeof(why_not), "a static program cannot load");
-		return NULL;
-	}
-	lib = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
-	if (!lib)
-		snprintf(why_not, sizeof(why_not), "cannot be loaded here (%.100s)", dlerror());
-	return lib;
-}
-
 static void load_curl(void)
 {
-	const struct {
-		const char *name;
-		void *to;
-	} symbols[] = {
+	const struct fsc_library_symbol symbols[] = {
 	    {"curl_global_init", &curl.global_init}, {"curl_easy_init", &curl.init},
 	    {"curl_easy_setopt", &curl.setopt},	     {"curl_easy_perform", &curl.perform},
 	    {"curl_easy_getinfo", &curl.getinfo},    {"curl_easy_strerror", &curl.strerror},
 	    {"curl_easy_cleanup", &curl.cleanup},    {"curl_slist_append", &curl.append},
 	    {"curl_slist_free_all", &curl.free_all},
 	};
-	void *lib = open_library();
 
-	for (size_t i = 0; lib && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-		void *at = dlsym(lib, symbols[i].name);
-
-		memcpy(symbols[i].to, &at, sizeof(at));
-		if (!at)
-			snprintf(why_not, sizeof(why_not), "has no %s here", symbols[i].name);
-	}
-	if (!why_not[0] && curl.global_init(CURL_GLOBAL_DEFAULT))
+	if (!fsc_library_load("libcurl.so.4", symbols, sizeof(symbols) / sizeof(symbols[0]),
+			      why_not, sizeof(why_not)) &&
+	    curl.global_init(CURL_GLOBAL_DEFAULT))
 		snprintf(why_not, sizeof(why_not), "does not start here");
 }
 
