@@ -43,7 +43,7 @@ include mk/zydis.mk
 
 # Every folder of src but trial, which is a program of its own.
 SRC  := src/main.c $(filter-out src/trial/%,$(wildcard src/*/*.c))
-OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/notls.o $(O)/obj/gen/driver_trial.o
+OBJ  := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/gen/pages.o $(O)/obj/gen/driver_trial.o
 # What a command does with a hit is compiled for itself (src/engine/objects.c); counting gives the skeleton its name.
 MODES := time stack trace
 SKEL := $(O)/gen/func_snoop.skel.h $(MODES:%=$(O)/gen/func_snoop_%.skel.h) $(O)/gen/gpuevent_snoop.skel.h
@@ -64,13 +64,15 @@ $(O)/static/funcscope: $(OBJ) $(ZYDIS_STATIC)
 		{ grep -v -e 'statically linked applications requires' -e '[Ii]n function' || true; }
 	@test -x $@
 
-# libmicrohttpd wants gnutls, which cannot be linked statically and would treble the memory and the start of every command. The
-# server never asks for TLS, so what is missing are functions that fail.
-$(O)/gen/notls.c: Makefile
+# libmicrohttpd wants GnuTLS, which is loaded when TLS is asked for (src/web/gnutls.c): the functions that it calls, and our own.
+$(O)/gen/gnutls.inc: Makefile
 	@mkdir -p $(@D)
-	$(CROSS)nm $$($(CC) $(SYSFLAGS) -print-file-name=libmicrohttpd.a) 2>/dev/null | \
-		sed -n 's/^ *U \(gnutls_[a-z0-9_]*\)$$/int \1(void); __attribute__((visibility("hidden"))) int \1(void) { return -1; }/p' | sort -u >$@.tmp
+	{ $(CROSS)nm $$($(CC) $(SYSFLAGS) -print-file-name=libmicrohttpd.a) 2>/dev/null | \
+		sed -n 's/^ *U \(gnutls_[a-z0-9_]*\)$$/\1/p'; echo gnutls_session_set_verify_cert2; } | \
+		grep -vx gnutls_malloc | sort -u | awk '{ print "CALL(" NR - 1 ", " $$1 ")" }' >$@.tmp
 	mv $@.tmp $@
+
+$(O)/obj/web/gnutls.o: $(O)/gen/gnutls.inc
 
 $(O)/obj/%.o: src/%.c $(SKEL)
 	@mkdir -p $(@D)

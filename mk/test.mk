@@ -10,7 +10,7 @@ UNIT_OBJ := $(patsubst src/%.c,$(UNIT)/obj/%.o,$(filter-out src/main.c,$(SRC)))
 # -O1: sanitized code takes half as long again to compile with -O2, and finds no more.
 UNIT_CFLAGS = $(ALL_CFLAGS) -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 # What the build makes besides: nothing in it to be sanitized.
-UNIT_GEN := $(patsubst %,$(O)/obj/gen/%.o,pages notls driver_trial)
+UNIT_GEN := $(patsubst %,$(O)/obj/gen/%.o,pages driver_trial)
 # An archive, from which a test links what it uses: linking everything into each of them takes longer than compiling them.
 UNIT_LIB := $(UNIT)/obj/all.a
 # An allocation that fails is made by wrapping the allocator (tests/unit/test_oom.c).
@@ -25,6 +25,7 @@ $(UNIT)/obj/%.o: src/%.c $(SKEL)
 
 $(UNIT)/obj/kernel/syscalls.o: $(O)/gen/syscalls.inc
 $(UNIT)/obj/sink/flamegraph.o: $(O)/gen/flamegraph.inc
+$(UNIT)/obj/web/gnutls.o: $(O)/gen/gnutls.inc
 
 $(UNIT_LIB): $(UNIT_OBJ)
 	rm -f $@

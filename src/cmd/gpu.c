@@ -54,6 +54,14 @@ static const struct fsc_opt gpu_opts[] = {
      "serve metrics to Prometheus", NULL},
     {0, "listen-group", FSC_OPT_STRING, offsetof(struct gpu_opts, page.group), "NAME",
      "with --listen unix:PATH: the socket's group", NULL},
+    {0, "listen-cert", FSC_OPT_STRING, offsetof(struct gpu_opts, page.cert_file), "FILE",
+     "with --listen: TLS with this certificate (PEM)", NULL},
+    {0, "listen-key", FSC_OPT_STRING, offsetof(struct gpu_opts, page.key_file), "FILE",
+     "the certificate's key", NULL},
+    {0, "listen-client-ca", FSC_OPT_STRING, offsetof(struct gpu_opts, page.client_ca_file), "FILE",
+     "clients need a certificate that this one signed", NULL},
+    {0, "listen-token", FSC_OPT_STRING, offsetof(struct gpu_opts, page.token_file), "FILE",
+     "clients need the token in this file", NULL},
     {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
      "do not load the driver to find kernel names", NULL},
     {0},
@@ -75,10 +83,22 @@ static bool shows_flames(const struct fsc_output_opts *out)
 	return ops->stacks && !ops->profile;
 }
 
+static int check_page(const struct fsc_server_opts *p, struct fsc_err *err)
+{
+	if (!p->listen && (p->cert_file || p->key_file || p->client_ca_file || p->token_file))
+		return fsc_err_usage(err, "the options --listen-... need --listen ADDR");
+	if (!p->cert_file != !p->key_file || (p->client_ca_file && !p->cert_file))
+		return fsc_err_usage(err, "TLS needs both --listen-cert and --listen-key");
+	if (p->group && (!p->listen || strncmp(p->listen, "unix:", 5) != 0))
+		return fsc_err_usage(err, "--listen-group needs --listen unix:PATH");
+	return 0;
+}
+
 static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 			  struct fsc_gpu_watch_opts *wo, struct fsc_err *err)
 {
 	double age_ns = 60e9;
+	int rc;
 
 	if (g->leak_age && !fsc_str_duration(g->leak_age, strlen(g->leak_age), &age_ns))
 		return fsc_err_usage(err, "--leak-age takes a time, as in 30s or 5m, not '%s'",
@@ -90,8 +110,9 @@ static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 		return fsc_err_usage(err, "--flames needs -f folded or -f flamegraph");
 	if (g->sample && !g->stacks && !shows_flames(out))
 		return fsc_err_usage(err, "--sample needs --stacks");
-	if (g->page.group && (!g->page.listen || strncmp(g->page.listen, "unix:", 5) != 0))
-		return fsc_err_usage(err, "--listen-group needs --listen unix:PATH");
+	rc = check_page(&g->page, err);
+	if (rc)
+		return rc;
 	if (out->interval > 0 && out->interval < 0.1)
 		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	wo->leak_age_s = age_ns / 1e9;

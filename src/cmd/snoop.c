@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "run/output.h"
 #include "cmd/probes.h"
+#include "monitor/forward.h"
 #include "monitor/monitor.h"
 
 struct snoop_opts {
@@ -57,6 +58,8 @@ static int check_config(const char *path, struct fsc_err *err)
 	struct fsc_snoop_config c = {0};
 	int rc = fsc_snoop_config_read(path, &c, err);
 
+	if (!rc)
+		rc = fsc_forward_check(&c, err);
 	if (!rc)
 		printf("%s is valid: %zu function%s\n", path, c.funcs.n, c.funcs.n == 1 ? "" : "s");
 	fsc_snoop_config_release(&c);

@@ -97,9 +97,20 @@ static int check_spool(struct fsc_config_reader *r, struct fsc_err *err)
 static int check_page(struct fsc_config_reader *r, struct fsc_err *err)
 {
 	static const char *const path[] = {"prometheus", "socket_group", NULL};
+	static const char *const pairs[][2] = {
+	    {"cert_file", "key_file"}, {"key_file", "cert_file"}, {"client_ca_file", "cert_file"}};
 	const struct fsc_snoop_prometheus *p = &r->to->prometheus;
-	struct fsc_jsonc_value at;
+	struct fsc_jsonc_value at, other;
 
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		const char *const one[] = {"prometheus", pairs[i][0], NULL};
+		const char *const two[] = {"prometheus", pairs[i][1], NULL};
+
+		if (fsc_jsonc_find(r->doc, one, &at) && !fsc_jsonc_find(r->doc, two, &other))
+			return fsc_jsonc_err(r->doc, at.node->key, err,
+					     "\"%s\" of \"prometheus\" needs a \"%s\" beside it",
+					     one[1], two[1]);
+	}
 	if (fsc_jsonc_find(r->doc, path, &at) && strncmp(p->listen, "unix:", 5) != 0)
 		return fsc_jsonc_err(r->doc, at.node->key, err,
 				     "\"socket_group\" is the group of a Unix socket; \"listen\" "
@@ -271,6 +282,10 @@ static void release_page(struct fsc_snoop_prometheus *p)
 {
 	free(p->listen);
 	free(p->socket_group);
+	free(p->cert_file);
+	free(p->key_file);
+	free(p->client_ca_file);
+	free(p->token_file);
 }
 
 void fsc_snoop_config_release(struct fsc_snoop_config *c)

@@ -45,6 +45,7 @@ struct fsc_snoop_report {
 struct fsc_snoop_prometheus {
 	char *listen;	    /* NULL: none */
 	char *socket_group; /* of listen, where it is a Unix socket; NULL: this process's */
+	char *cert_file, *key_file, *client_ca_file, *token_file; /* NULL: none */
 	bool pid_label;
 	unsigned max_series;
 };

@@ -77,7 +77,11 @@ static bool copy_targets(struct fsc_snoop_config *c, const struct fsc_filter *fr
 static bool copy_page(struct fsc_snoop_prometheus *to, const struct fsc_snoop_prometheus *from)
 {
 	return copy_text(&to->listen, from->listen) &&
-	       copy_text(&to->socket_group, from->socket_group);
+	       copy_text(&to->socket_group, from->socket_group) &&
+	       copy_text(&to->cert_file, from->cert_file) &&
+	       copy_text(&to->key_file, from->key_file) &&
+	       copy_text(&to->client_ca_file, from->client_ca_file) &&
+	       copy_text(&to->token_file, from->token_file);
 }
 
 /* Everything that is owned; the rest was copied by assignment. */
@@ -102,6 +106,8 @@ int fsc_snoop_config_copy(const struct fsc_snoop_config *from, struct fsc_snoop_
 	*ret = *from;
 	ret->path = ret->report.to = ret->control = ret->stream = NULL;
 	ret->prometheus.listen = ret->prometheus.socket_group = NULL;
+	ret->prometheus.cert_file = ret->prometheus.key_file = NULL;
+	ret->prometheus.client_ca_file = ret->prometheus.token_file = NULL;
 	ret->otlp.endpoint = ret->otlp.ca_file = ret->alertmanager = ret->spool_directory = NULL;
 	ret->funcs = ret->libraries = ret->labels = ret->otlp.headers = (struct fsc_vec){0};
 	ret->targets = (struct fsc_filter){0};

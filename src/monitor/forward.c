@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "sink/alerts.h"
@@ -27,9 +29,11 @@ struct fsc_forward {
 	fsc_forward_view_fn view;
 	void *arg;
 	struct fsc_server *server; /* NULL: none */
+	int ready;		   /* epoll of the server, which reloads replace */
 	struct receiver to[RECEIVERS];
 	struct fsc_receiver_state states[RECEIVERS];
 	uint64_t missed;
+	uint64_t refused; /* by servers before this one */
 };
 
 /* ---- the page ---- */
@@ -67,13 +71,27 @@ static void answer_page(const struct fsc_request *req, struct fsc_reply *reply, 
 
 int fsc_forward_fd(const struct fsc_forward *f)
 {
-	return f->server ? fsc_server_fd(f->server) : -1;
+	return f->ready;
 }
 
 void fsc_forward_serve(struct fsc_forward *f)
 {
 	if (f->server)
 		fsc_server_run(f->server);
+}
+
+/* Where this fails, the page is served by the ticks alone. */
+static void watch_server(struct fsc_forward *f)
+{
+	struct epoll_event in = {.events = EPOLLIN};
+
+	if (f->server)
+		epoll_ctl(f->ready, EPOLL_CTL_ADD, fsc_server_fd(f->server), &in);
+}
+
+uint64_t fsc_forward_refused(const struct fsc_forward *f)
+{
+	return f->refused + (f->server ? fsc_server_refused(f->server) : 0);
 }
 
 /* ---- receivers ---- */
@@ -105,7 +123,11 @@ static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_s
 static struct fsc_server_opts page_opts(const struct fsc_snoop_config *c)
 {
 	return (struct fsc_server_opts){.listen = c->prometheus.listen,
-					.group = c->prometheus.socket_group};
+					.group = c->prometheus.socket_group,
+					.cert_file = c->prometheus.cert_file,
+					.key_file = c->prometheus.key_file,
+					.client_ca_file = c->prometheus.client_ca_file,
+					.token_file = c->prometheus.token_file};
 }
 
 static int open_server(struct fsc_forward *f, const struct fsc_snoop_config *c,
@@ -125,6 +147,7 @@ int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow
 
 	if (!f)
 		return fsc_err_nomem(err);
+	f->ready = epoll_create1(EPOLL_CLOEXEC);
 	f->config = config;
 	f->slow = slow;
 	f->view = view;
@@ -133,11 +156,19 @@ int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow
 		rc = open_sender(config, i, &f->to[i].sender, err);
 	if (!rc)
 		rc = open_server(f, config, &f->server, err);
+	watch_server(f);
 	if (rc)
 		fsc_forward_free(f);
 	else
 		*ret = f;
 	return rc;
+}
+
+int fsc_forward_check(const struct fsc_snoop_config *config, struct fsc_err *err)
+{
+	const struct fsc_server_opts opts = page_opts(config);
+
+	return fsc_server_check(&opts, err);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -179,6 +210,7 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 {
 	bool same_page = same_text(f->config->prometheus.listen, config->prometheus.listen);
 	struct fsc_sender *fresh[RECEIVERS] = {NULL};
+	const struct fsc_server_opts opts = page_opts(config);
 	struct fsc_server *server = NULL;
 	bool same[RECEIVERS];
 	int rc = same_page ? 0 : open_server(f, config, &server, err);
@@ -188,6 +220,9 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 		if (!same[i])
 			rc = open_sender(config, i, &fresh[i], err);
 	}
+	/* Last, since it cannot be undone. */
+	if (!rc && same_page && f->server)
+		rc = fsc_server_renew(f->server, &opts, err);
 	if (rc) {
 		for (int i = 0; i < RECEIVERS; i++)
 			fsc_sender_free(fresh[i]);
@@ -196,9 +231,11 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 	}
 	f->config = config;
 	if (!same_page) {
+		f->refused = fsc_forward_refused(f);
 		fsc_server_free(f->server);
 		f->server = server;
 	}
+	watch_server(f);
 	for (int i = 0; i < RECEIVERS; i++) {
 		if (same[i])
 			continue;
@@ -372,6 +409,7 @@ void fsc_forward_free(struct fsc_forward *f)
 	if (!f)
 		return;
 	fsc_server_free(f->server);
+	fsc_closep(&f->ready);
 	for (int i = 0; i < RECEIVERS; i++)
 		fsc_sender_free(f->to[i].sender);
 	free(f);

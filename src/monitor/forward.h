@@ -16,14 +16,19 @@ typedef int (*fsc_forward_view_fn)(bool apart, size_t cap, struct fsc_ledger_vie
 int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow,
 		    fsc_forward_view_fn view, void *arg, struct fsc_forward **ret,
 		    struct fsc_err *err);
+/* Whether the files that the page needs are there and right; opens nothing else. */
+int fsc_forward_check(const struct fsc_snoop_config *config, struct fsc_err *err);
 /* Switches to another configuration. Receivers in both keep their queues; if a new one cannot be
  * opened, it fails and nothing changes. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err);
-/* Readable when the page is requested; -1: no page. */
+/* Readable when the page is requested; the same for its life. -1: only fsc_forward_serve() helps.
+ */
 int fsc_forward_fd(const struct fsc_forward *f);
 /* Answers requests for the page. */
 void fsc_forward_serve(struct fsc_forward *f);
+/* Requests for the page without its token. */
+uint64_t fsc_forward_refused(const struct fsc_forward *f);
 /* Sends what is due. */
 int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err);
 /* The state of the receivers; valid until the next call. */

@@ -110,6 +110,7 @@ static int answer_status(struct fsc_monitor *m, const json_t *request, struct fs
 	fsc_json_uint(b, "dropped", fsc_control_dropped(m->control));
 	fsc_json_uint(b, "refused", fsc_control_refused(m->control));
 	fsc_json_uint(b, "timed_out", fsc_control_timed_out(m->control));
+	fsc_json_uint(b, "page_refused", fsc_forward_refused(m->forward));
 	fsc_json_line_end(b);
 	return 0;
 }

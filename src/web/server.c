@@ -15,8 +15,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/log.h"
+#include "web/gnutls.h"
 #include "web/gzip.h"
 #include "web/listen.h"
+#include "web/secrets.h"
 
 enum { LEAST_TO_COMPRESS = 1024, ROUNDS = 256 };
 
@@ -24,6 +27,7 @@ struct client {
 	int fd; /* libmicrohttpd's; -1: unused */
 	uint64_t since;
 	bool shut;
+	bool verified; /* the handshake fails without a certificate that is good */
 };
 
 struct fsc_server {
@@ -33,10 +37,20 @@ struct fsc_server {
 	void *arg;
 	struct fsc_server_limits limits;
 	struct fsc_listen at;
+	struct fsc_secrets secrets;
+	uint64_t refused;
 	struct client *clients;
 };
 
-/* ---- time ---- */
+/* ---- clients ---- */
+
+static bool require_certificate(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *of =
+	    MHD_get_connection_info(c, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+	return of && fsc_gnutls_require_certificate(of->tls_session);
+}
 
 static void note_client(struct fsc_server *s, struct MHD_Connection *c, void **context)
 {
@@ -48,6 +62,7 @@ static void note_client(struct fsc_server *s, struct MHD_Connection *c, void **c
 		if (s->clients[i].fd >= 0)
 			continue;
 		s->clients[i] = (struct client){.fd = at->connect_fd, .since = fsc_clock_mono()};
+		s->clients[i].verified = s->secrets.client_ca && require_certificate(c);
 		*context = &s->clients[i];
 		return;
 	}
@@ -64,12 +79,18 @@ static void on_connection(void *arg, struct MHD_Connection *c, void **context,
 		client->fd = -1;
 }
 
-static void on_completed(void *arg, struct MHD_Connection *c, void **context,
-			 enum MHD_RequestTerminationCode why)
+static struct client *client_of(struct MHD_Connection *c)
 {
 	const union MHD_ConnectionInfo *of =
 	    MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-	struct client *client = of ? of->socket_context : NULL;
+
+	return of ? of->socket_context : NULL;
+}
+
+static void on_completed(void *arg, struct MHD_Connection *c, void **context,
+			 enum MHD_RequestTerminationCode why)
+{
+	struct client *client = client_of(c);
 
 	(void)arg, (void)context, (void)why;
 	if (client)
@@ -184,6 +205,9 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, struct fsc_reply *re
 		MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
 	if (reply->status == MHD_HTTP_METHOD_NOT_ALLOWED)
 		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	if (reply->status == MHD_HTTP_UNAUTHORIZED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_WWW_AUTHENTICATE,
+					"Bearer realm=\"funcscope\"");
 	rc = MHD_queue_response(c, reply->status, r);
 	MHD_destroy_response(r);
 	return rc;
@@ -195,6 +219,14 @@ static enum MHD_Result send_error(struct MHD_Connection *c, unsigned status, con
 
 	fsc_buf_puts(&reply.body, why);
 	return send_reply(c, &reply);
+}
+
+/* The handshake has checked certificates already; this is in case it could not be told to. */
+static bool is_verified(const struct fsc_server *s, struct MHD_Connection *c)
+{
+	const struct client *client = client_of(c);
+
+	return !s->secrets.client_ca || (client && client->verified);
 }
 
 static enum MHD_Result answer_request(struct fsc_server *s, struct MHD_Connection *c,
@@ -237,34 +269,114 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *c, const cha
 		return send_error(
 		    c, MHD_HTTP_FORBIDDEN,
 		    "this server is for this machine only, and answers only to its local names\n");
+	if (!is_verified(s, c))
+		return send_error(c, MHD_HTTP_FORBIDDEN, "this page needs a certificate\n");
+	if (!fsc_secrets_admit(&s->secrets, request_header(c, MHD_HTTP_HEADER_AUTHORIZATION))) {
+		s->refused++;
+		return send_error(c, MHD_HTTP_UNAUTHORIZED,
+				  "this page needs a token: Authorization: Bearer TOKEN\n");
+	}
 	return answer_request(s, c, path);
 }
 
 /* ---- life ---- */
 
-static int start_daemon(struct fsc_server *s, const char *address, struct fsc_err *err)
+/* Whoever listens for others is told what they can see. */
+static void warn_if_open(const struct fsc_server *s, const char *address)
+{
+	if (s->at.loopback || s->at.path[0])
+		return;
+	if (!s->secrets.token && !s->secrets.client_ca)
+		fsc_log(FSC_LOG_WARN,
+			"anyone who can reach %s can read the metrics: it asks for neither a token "
+			"nor a certificate",
+			address);
+	else if (!s->secrets.cert)
+		fsc_log(FSC_LOG_WARN,
+			"the token for %s is sent unencrypted: there is no certificate for TLS",
+			address);
+}
+
+/* TLS 1.0 and 1.1 are deprecated (RFC 8996). */
+static const char priorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+static struct MHD_Daemon *start_on(struct fsc_server *s, int fd, const struct fsc_secrets *secrets)
 {
 	const struct fsc_server_limits *l = &s->limits;
-	const union MHD_DaemonInfo *info;
-	int fd = fcntl(s->at.fd, F_DUPFD_CLOEXEC, 0);
+	struct MHD_OptionItem tls[] = {
+	    {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)priorities},
+	    {MHD_OPTION_HTTPS_MEM_KEY, 0, secrets->key},
+	    {MHD_OPTION_HTTPS_MEM_CERT, 0, secrets->cert},
+	    {secrets->client_ca ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
+	     secrets->client_ca},
+	    {MHD_OPTION_END, 0, NULL},
+	};
 
-	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot start the server on '%s'", address);
+	return MHD_start_daemon(
+	    MHD_USE_EPOLL | (secrets->cert ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, s,
+	    MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, l->connections,
+	    MHD_OPTION_PER_IP_CONNECTION_LIMIT, l->per_ip, MHD_OPTION_CONNECTION_TIMEOUT, l->idle_s,
+	    MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
+	    on_completed, s, MHD_OPTION_ARRAY, secrets->cert ? tls : &tls[4], MHD_OPTION_END);
+}
 
-	s->daemon = MHD_start_daemon(
-	    MHD_USE_EPOLL, 0, NULL, NULL, on_request, s, MHD_OPTION_LISTEN_SOCKET, fd,
-	    MHD_OPTION_CONNECTION_LIMIT, l->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-	    l->per_ip, MHD_OPTION_CONNECTION_TIMEOUT, l->idle_s, MHD_OPTION_NOTIFY_CONNECTION,
-	    on_connection, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
-	if (!s->daemon) {
-		close(fd);
-		return fsc_err_set(err, ENOMEM, "cannot start the server on '%s'", address);
+/* Not the listening socket, which belongs to the server: shutting that down would end it for a
+ * daemon that took over, too. */
+static void stop_daemon(struct MHD_Daemon *d)
+{
+	int fd;
+
+	if (!d)
+		return;
+	fd = MHD_quiesce_daemon(d);
+	MHD_stop_daemon(d);
+	fsc_closep(&fd);
+}
+
+/* On the server's socket, in the place of the daemon before. Takes over the secrets. */
+static int start_daemon(struct fsc_server *s, struct fsc_secrets *secrets, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_closep) int fd = fcntl(s->at.fd, F_DUPFD_CLOEXEC, 0);
+	struct MHD_Daemon *d = fd >= 0 ? start_on(s, fd, secrets) : NULL;
+	const union MHD_DaemonInfo *info =
+	    d ? MHD_get_daemon_info(d, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+
+	if (!d)
+		return fsc_err_set(err, ENOMEM, "cannot start the server");
+	fsc_take_fd(&fd); /* the daemon's */
+	if (!info || info->epoll_fd < 0) {
+		stop_daemon(d);
+		return fsc_err_set(err, ENOTSUP, "libmicrohttpd on this machine has no epoll");
 	}
-	info = MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-	s->epoll = info ? info->epoll_fd : -1;
-	return s->epoll >= 0
-		   ? 0
-		   : fsc_err_set(err, ENOTSUP, "libmicrohttpd on this machine has no epoll");
+	stop_daemon(s->daemon);
+	fsc_secrets_release(&s->secrets);
+	s->daemon = d;
+	s->epoll = info->epoll_fd;
+	s->secrets = *secrets;
+	*secrets = (struct fsc_secrets){0};
+	return 0;
+}
+
+int fsc_server_check(const struct fsc_server_opts *opts, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_secrets_release) struct fsc_secrets secrets;
+
+	return fsc_secrets_read(opts, &secrets, err);
+}
+
+int fsc_server_renew(struct fsc_server *s, const struct fsc_server_opts *opts, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_secrets_release) struct fsc_secrets fresh;
+	int rc = fsc_secrets_read(opts, &fresh, err);
+
+	if (!rc && opts->group)
+		rc = fsc_listen_group(&s->at, opts->group, err);
+	if (rc || fsc_secrets_same(&fresh, &s->secrets))
+		return rc;
+	rc = start_daemon(s, &fresh, err);
+	if (!rc)
+		warn_if_open(s, opts->listen);
+	return rc;
 }
 
 static void server_freep(struct fsc_server **s)
@@ -277,6 +389,7 @@ int fsc_server_new_limited(const struct fsc_server_opts *opts,
 			   struct fsc_server **ret, struct fsc_err *err)
 {
 	FSC_AUTO(server_freep) struct fsc_server *s = calloc(1, sizeof(*s));
+	FSC_AUTO(fsc_secrets_release) struct fsc_secrets secrets = {0};
 	int rc;
 
 	if (!s)
@@ -288,13 +401,16 @@ int fsc_server_new_limited(const struct fsc_server_opts *opts,
 		return fsc_err_nomem(err);
 	for (unsigned i = 0; i < limits->connections; i++)
 		s->clients[i].fd = -1;
-	rc = fsc_listen_open(opts->listen, &s->at, err);
+	rc = fsc_secrets_read(opts, &secrets, err);
+	if (!rc)
+		rc = fsc_listen_open(opts->listen, &s->at, err);
 	if (!rc && opts->group)
 		rc = fsc_listen_group(&s->at, opts->group, err);
 	if (!rc)
-		rc = start_daemon(s, opts->listen, err);
+		rc = start_daemon(s, &secrets, err);
 	if (rc)
 		return rc;
+	warn_if_open(s, opts->listen);
 	*ret = fsc_take(&s);
 	return 0;
 }
@@ -309,9 +425,9 @@ void fsc_server_free(struct fsc_server *s)
 {
 	if (!s)
 		return;
-	if (s->daemon)
-		MHD_stop_daemon(s->daemon);
+	stop_daemon(s->daemon);
 	fsc_listen_close(&s->at);
+	fsc_secrets_release(&s->secrets);
 	free(s->clients);
 	free(s);
 }
@@ -337,4 +453,9 @@ void fsc_server_run(struct fsc_server *s)
 unsigned fsc_server_port(const struct fsc_server *s)
 {
 	return s->at.port;
+}
+
+uint64_t fsc_server_refused(const struct fsc_server *s)
+{
+	return s->refused;
 }

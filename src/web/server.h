@@ -3,6 +3,8 @@
 #ifndef FSC_WEB_SERVER_H
 #define FSC_WEB_SERVER_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -32,8 +34,11 @@ struct fsc_server_limits {
 	((struct fsc_server_limits){.connections = 64, .per_ip = 16, .idle_s = 10, .request_s = 30})
 
 struct fsc_server_opts {
-	const char *listen; /* as for fsc_listen_open() */
-	const char *group;  /* of a Unix socket; NULL: this process's */
+	const char *listen;		  /* as for fsc_listen_open() */
+	const char *group;		  /* of a Unix socket; NULL: this process's */
+	const char *cert_file, *key_file; /* PEM; NULL: without TLS */
+	const char *client_ca_file; /* clients need a certificate that these sign; NULL: none */
+	const char *token_file;	    /* clients need what is in it as a bearer token; NULL: none */
 };
 
 /* On loopback, only requests to localhost, 127.0.0.1, [::1] and the host of opts->listen are
@@ -46,10 +51,17 @@ int fsc_server_new_limited(const struct fsc_server_opts *opts,
 			   const struct fsc_server_limits *limits, fsc_server_fn fn, void *arg,
 			   struct fsc_server **ret, struct fsc_err *err);
 void fsc_server_free(struct fsc_server *s);
+/* Reads the files of opts, and fails if the server could not use them. */
+int fsc_server_check(const struct fsc_server_opts *opts, struct fsc_err *err);
+/* Takes over what opts say, but for the address, and reads the files again: a renewed certificate
+ * is for all connections from then on. fsc_server_fd() may change. A failure changes nothing. */
+int fsc_server_renew(struct fsc_server *s, const struct fsc_server_opts *opts, struct fsc_err *err);
 /* Call fsc_server_run() when it is readable, and a few times a second. */
 int fsc_server_fd(const struct fsc_server *s);
 void fsc_server_run(struct fsc_server *s);
 /* The port it listens on, if 0 was requested; 0: a Unix socket. */
 unsigned fsc_server_port(const struct fsc_server *s);
+/* Requests without the token. */
+uint64_t fsc_server_refused(const struct fsc_server *s);
 
 #endif

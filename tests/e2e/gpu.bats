@@ -586,6 +586,28 @@ hooked() {
 	finish
 }
 
+@test "gpu: the page over TLS, with a token and client certificates" {
+	local page
+	need_command curl
+	need_command openssl
+	need_command python3
+	page=https://localhost:$(python3 -c 'import socket; s = socket.socket(); s.bind(("", 0)); print(s.getsockname()[1])')
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost \
+		-addext subjectAltName=DNS:localhost -keyout key.pem -out cert.pem 2>/dev/null
+	openssl rand -hex 32 >token
+	start_app "$GPU/gpuapp13" wait launch=4 wait
+	attach --listen "127.0.0.1:${page##*:}" --listen-cert cert.pem --listen-key key.pem --listen-client-ca cert.pem \
+		--listen-token token
+	go
+	waiting
+	curl -sS -f --cacert cert.pem --cert cert.pem --key key.pem -H "Authorization: Bearer $(<token)" "$page/metrics" >got
+	grep -q "^funcscope_gpu_launches_total" got || fail "$(<got)"
+	! curl -sS -f --cacert cert.pem --cert cert.pem --key key.pem "$page/metrics" 2>curl.err || fail "no token"
+	assert_match "no token" "$(<curl.err)" 401
+	! curl -sS --cacert cert.pem -H "Authorization: Bearer $(<token)" "$page/metrics" 2>curl.err || fail "no certificate"
+	finish
+}
+
 page_has() {
 	curl -sS --noproxy '*' --max-time 5 "http://127.0.0.1:$1/metrics" >page 2>/dev/null
 	grep -qE "$2" page
@@ -697,6 +719,10 @@ python_script() {
 	fs_error 2 "--flames needs -f folded" gpu --flames bytes
 	fs_error 2 "--sample needs --stacks" gpu --sample 3
 	fs_error 2 "'nowhere' is not a port" gpu --listen nowhere -- true
+	fs_error 2 'need --listen ADDR' gpu --listen-token x -- true
+	fs_error 2 'both --listen-cert and --listen-key' gpu --listen :0 --listen-cert x -- true
+	fs_error 2 '--listen-group needs --listen unix:PATH' gpu --listen :0 --listen-group x -- true
+	fs_error 1 "cannot open '/nonexistent'" gpu --listen :0 --listen-token /nonexistent -- true
 	fs_error 1 "cannot run '/nonexistent'" gpu -- /nonexistent
 }
 

@@ -389,6 +389,10 @@ static void receivers_refused(void **state)
 	fails("{\"prometheus\": {\"listen\": \":1\", \"socket_group\": \"a\"}}",
 	      "f:1:33: \"socket_group\" is the group of a Unix socket; \"listen\" is none, as "
 	      "\"unix:/run/funcscope/page.sock\" would be");
+	fails("{\"prometheus\": {\"listen\": \":1\", \"cert_file\": \"a\"}}",
+	      "f:1:33: \"cert_file\" of \"prometheus\" needs a \"key_file\" beside it");
+	fails("{\"prometheus\": {\"listen\": \":1\", \"client_ca_file\": \"a\"}}",
+	      "f:1:33: \"client_ca_file\" of \"prometheus\" needs a \"cert_file\" beside it");
 	fails("{\"stream\": \"udp:1\"}",
 	      "f:1:12: \"udp:1\" is neither \"unix:PATH\" nor \"tcp:HOST:PORT\"");
 	fails("{\"stream\": \"unix:\"}",
