@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/map.h"
-#include "base/str.h"
+#include "monitor/lib_index.h"
 #include "probe/uprobe.h"
 #include "elf/elf.h"
 #include "base/slurp.h"
@@ -23,10 +22,14 @@
 struct noted {
 	pid_t pid;
 	char *path;
+	bool program; /* the process's own program */
 };
 
 struct fsc_finder {
 	const struct fsc_snoop_config *config;
+	struct fsc_lib_index *libs;
+	struct fsc_vec unlisted; /* size_t: entries that name no libraries */
+	struct fsc_vec anywhere; /* size_t: those among them whose group has none either */
 	struct fsc_vec ids;	 /* uint32_t, per entry of the configuration */
 	struct fsc_map id_of;	 /* content of an entry -> its id */
 	struct fsc_map searched; /* struct search_key -> bool */
@@ -46,6 +49,8 @@ int fsc_finder_new(struct fsc_finder **ret, struct fsc_err *err)
 
 	if (!f)
 		return fsc_err_nomem(err);
+	f->unlisted = FSC_VEC_INIT(size_t);
+	f->anywhere = FSC_VEC_INIT(size_t);
 	f->ids = FSC_VEC_INIT(uint32_t);
 	f->noted = FSC_VEC_INIT(struct noted);
 	*ret = f;
@@ -64,6 +69,9 @@ void fsc_finder_free(struct fsc_finder *f)
 	if (!f)
 		return;
 	drop_noted(f);
+	fsc_lib_index_free(f->libs);
+	fsc_vec_release(&f->unlisted);
+	fsc_vec_release(&f->anywhere);
 	fsc_vec_release(&f->noted);
 	fsc_vec_release(&f->ids);
 	fsc_map_release(&f->id_of);
@@ -98,14 +106,31 @@ static int number_entry(struct fsc_finder *f, const struct fsc_snoop_func *e, st
 	return 0;
 }
 
+static int list_entry(struct fsc_finder *f, size_t i, struct fsc_err *err)
+{
+	const struct fsc_snoop_func *e = entry_at(f, i);
+	int rc = number_entry(f, e, err);
+
+	if (!rc && !e->libraries.n)
+		rc = fsc_vec_add(&f->unlisted, &i, err);
+	if (!rc && !e->libraries.n && !fsc_group_libraries(e->group))
+		rc = fsc_vec_add(&f->anywhere, &i, err);
+	return rc;
+}
+
 int fsc_finder_use(struct fsc_finder *f, const struct fsc_snoop_config *config, struct fsc_err *err)
 {
-	int rc = 0;
+	struct fsc_lib_index *libs = NULL;
+	int rc = fsc_lib_index_new(config, &libs, err);
 
+	if (rc)
+		return rc;
+	fsc_lib_index_free(f->libs);
+	f->libs = libs;
 	f->config = config;
-	f->ids.n = 0;
+	f->ids.n = f->unlisted.n = f->anywhere.n = 0;
 	for (size_t i = 0; !rc && i < config->funcs.n; i++)
-		rc = number_entry(f, entry_at(f, i), err);
+		rc = list_entry(f, i, err);
 	return rc;
 }
 
@@ -138,43 +163,6 @@ uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry)
 
 /* ---- files ---- */
 
-/* The named path may be relative or a link; the other is that of the mapped file. */
-static bool same_file(const char *named, const char *path)
-{
-	FSC_AUTO(fsc_freep) char *real = realpath(named, NULL);
-
-	return real && !strcmp(real, path);
-}
-
-static bool matches_pattern(const char *pattern, const char *path)
-{
-	if (!strchr(pattern, '/'))
-		return !fnmatch(pattern, fsc_str_base(path), 0);
-	return !fnmatch(pattern, path, 0) || same_file(pattern, path);
-}
-
-/* Whether a file may contain the function: one of its libraries, or the program, into which a
- * library may be linked. A function without a library may be in any file of a target, or only in
- * programs if all processes are targets. */
-static bool may_have(const struct fsc_finder *f, const struct fsc_snoop_func *e,
-		     const struct noted *file, bool is_program)
-{
-	const char *const *usual = fsc_group_libraries(e->group);
-
-	for (size_t i = 0; i < e->libraries.n; i++)
-		if (matches_pattern(*FSC_AT(char *, &e->libraries, i), file->path))
-			return true;
-	if (e->libraries.n)
-		return false;
-	for (; usual && *usual; usual++)
-		if (matches_pattern(*usual, file->path))
-			return true;
-	if (is_program)
-		return true;
-	return file->pid && !fsc_group_libraries(e->group) &&
-	       !fsc_filter_passes_all(&f->config->targets);
-}
-
 /* By inode: inside a chroot the path is different. */
 static bool is_program(pid_t pid, const char *path)
 {
@@ -188,21 +176,32 @@ static bool is_program(pid_t pid, const char *path)
 	return !stat(exe, &a) && !stat(inside, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err)
+/* A function without a library may be in any file of a target, or only in programs if all processes
+ * are targets: into those a library may be linked. */
+static bool may_have_unlisted(const struct fsc_finder *f, const struct noted *file)
 {
-	const struct noted file = {pid, (char *)path};
-	bool program = is_program(pid, path), any = false;
-	struct noted *n;
+	return file->program ||
+	       (file->pid && f->anywhere.n && !fsc_filter_passes_all(&f->config->targets));
+}
 
-	for (size_t i = 0; !any && i < f->config->funcs.n; i++)
-		any = may_have(f, entry_at(f, i), &file, program);
-	if (!any)
-		return 0;
-	n = fsc_vec_push(&f->noted);
+static int queue_file(struct fsc_finder *f, const struct noted *file, struct fsc_err *err)
+{
+	struct noted *n = fsc_vec_push(&f->noted);
+
 	if (!n)
 		return fsc_err_nomem(err);
-	*n = (struct noted){pid, strdup(path)};
+	*n = *file;
+	n->path = strdup(file->path);
 	return n->path ? 0 : fsc_err_nomem(err);
+}
+
+int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err)
+{
+	const struct noted file = {pid, (char *)path, f->unlisted.n && is_program(pid, path)};
+
+	if (!may_have_unlisted(f, &file) && !fsc_lib_index_has(f->libs, path))
+		return 0;
+	return queue_file(f, &file, err);
 }
 
 static void warn_once(struct fsc_finder *f, const char *what, const char *why)
@@ -227,28 +226,31 @@ static int note_cached(const char *soname, const char *path, void *arg)
 	return fsc_finder_note(n->f, 0, path, n->err);
 }
 
+/* Queues the files that the configuration names. */
+static int note_named(struct fsc_finder *f, struct fsc_err *err)
+{
+	struct fsc_lib_name name;
+	int rc = fsc_lib_index_resolve(f->libs, err);
+
+	for (size_t i = 0; !rc && fsc_lib_index_name(f->libs, i, &name); i++) {
+		const char *path = name.text[0] == '/' ? name.text : name.real;
+
+		if (name.real)
+			rc = queue_file(f, &(struct noted){.path = (char *)path}, err);
+		else if (!name.glob)
+			warn_once(f, name.text,
+				  "no such library; it will be watched once it exists");
+	}
+	return rc;
+}
+
 int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 {
 	struct noting n = {f, err};
 	FSC_AUTO(fsc_freep) char *cache = NULL;
 	size_t size = 0;
-	int rc = 0;
+	int rc = note_named(f, err);
 
-	for (size_t i = 0; !rc && i < f->config->funcs.n; i++) {
-		const struct fsc_vec *libs = &entry_at(f, i)->libraries;
-
-		for (size_t k = 0; !rc && k < libs->n; k++) {
-			const char *lib = *FSC_AT(char *, libs, k);
-			FSC_AUTO(fsc_freep)
-			char *real = strchr(lib, '/') ? realpath(lib, NULL) : NULL;
-
-			if (real)
-				rc = fsc_finder_note(f, 0, lib[0] == '/' ? lib : real, err);
-			else if (strchr(lib, '/') && !strpbrk(lib, "*?["))
-				warn_once(f, lib,
-					  "no such library; it will be watched once it exists");
-		}
-	}
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
 		rc = fsc_ldcache_each(cache, size, note_cached, &n);
 	return rc;
@@ -267,28 +269,46 @@ int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc
 
 /* ---- searching ---- */
 
-/* The entries to search for in a file, as indices in the configuration. */
+struct choosing {
+	struct fsc_finder *f;
+	const struct stat *st;
+	struct fsc_vec *chosen; /* size_t */
+	struct fsc_err *err;
+};
+
+/* An entry to search for in a file, unless that was done before. */
+static int choose_entry(size_t entry, void *arg)
+{
+	const struct choosing *c = arg;
+	struct search_key key = {c->st->st_dev, c->st->st_ino, fsc_finder_id(c->f, entry), 0};
+	uint64_t *done = fsc_map_put(&c->f->searched, &key, sizeof(key), NULL);
+
+	if (!done)
+		return fsc_err_nomem(c->err);
+	if (*done)
+		return 0;
+	*done = 1;
+	return fsc_vec_add(c->chosen, &entry, c->err);
+}
+
+static int choose_listed(const struct fsc_vec *entries, struct choosing *c)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < entries->n; i++)
+		rc = choose_entry(*FSC_AT(size_t, entries, i), c);
+	return rc;
+}
+
 static int choose_entries(struct fsc_finder *f, const struct noted *n, const struct stat *st,
 			  struct fsc_vec *ret, struct fsc_err *err)
 {
-	bool program = is_program(n->pid, n->path);
+	struct choosing c = {f, st, ret, err};
+	int rc = fsc_lib_index_each(f->libs, n->path, choose_entry, &c);
 
-	for (size_t i = 0; i < f->config->funcs.n; i++) {
-		struct search_key key = {st->st_dev, st->st_ino, fsc_finder_id(f, i), 0};
-		uint64_t *done;
-		size_t *slot;
-
-		if (!may_have(f, entry_at(f, i), n, program))
-			continue;
-		done = fsc_map_put(&f->searched, &key, sizeof(key), NULL);
-		slot = done && !*done ? fsc_vec_push(ret) : NULL;
-		if (!done || (!*done && !slot))
-			return fsc_err_nomem(err);
-		if (slot)
-			*slot = i;
-		*done = 1;
-	}
-	return 0;
+	if (!rc && may_have_unlisted(f, n))
+		rc = choose_listed(n->program ? &f->unlisted : &f->anywhere, &c);
+	return rc ? fsc_err_nomem(err) : 0;
 }
 
 void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
@@ -310,25 +330,25 @@ static void renumber_rows(struct fsc_targets *t, size_t from, const struct fsc_v
 	}
 }
 
-static bool has_row(const struct fsc_targets *t, size_t from, size_t entry)
+/* Warns of functions whose places belong to rows of other entries. */
+static int warn_of_doubles(struct fsc_finder *f, const struct fsc_vec *chosen,
+			   const struct fsc_wanted *wanted, const struct fsc_targets *t,
+			   size_t from, struct fsc_err *err)
 {
+	FSC_AUTO(fsc_freep) bool *has_row = calloc(f->config->funcs.n + 1, sizeof(*has_row));
+
+	if (!has_row)
+		return fsc_err_nomem(err);
 	for (size_t i = from; i < t->rows.n; i++)
-		if (fsc_targets_row(t, i)->probe == entry)
-			return true;
-	return false;
-}
+		has_row[fsc_targets_row(t, i)->probe] = true;
+	for (size_t i = 0; i < chosen->n; i++) {
+		size_t entry = *FSC_AT(size_t, chosen, i);
 
-/* Whether the configuration names the file itself. */
-static bool is_named(const struct fsc_finder *f, const char *path)
-{
-	for (size_t i = 0; i < f->config->funcs.n; i++) {
-		const struct fsc_vec *libs = &entry_at(f, i)->libraries;
-
-		for (size_t k = 0; k < libs->n; k++)
-			if (!strcmp(*FSC_AT(char *, libs, k), path))
-				return true;
+		if (wanted[i].found && !has_row[entry])
+			warn_once(f, entry_at(f, entry)->name,
+				  "another entry names the same function; it is counted there");
 	}
-	return false;
+	return 0;
 }
 
 static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
@@ -348,15 +368,11 @@ static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 	renumber_rows(ret, before, chosen);
 	if (rc == -ENOMEM)
 		return fsc_err_nomem(err);
-	if (rc && is_named(f, file->name))
+	if (rc && fsc_lib_index_names(f->libs, file->name))
 		warn_once(f, file->name, why.msg);
 	else if (rc)
 		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
-	for (size_t i = 0; !rc && i < chosen->n; i++)
-		if (wanted[i].found && !has_row(ret, before, *FSC_AT(size_t, chosen, i)))
-			warn_once(f, entry_at(f, *FSC_AT(size_t, chosen, i))->name,
-				  "another entry names the same function; it is counted there");
-	return 0;
+	return rc ? 0 : warn_of_doubles(f, chosen, wanted, ret, before, err);
 }
 
 /* The path as the process sees it; if it has exited, as we do. */
@@ -369,25 +385,32 @@ static int open_noted(const struct noted *n, struct fsc_vec *files)
 	return fsc_libs_find(n->path, &(struct fsc_libs_scope){0}, files, NULL);
 }
 
+static int search_open(struct fsc_finder *f, const struct noted *n,
+		       const struct fsc_libs_file *file, struct fsc_targets *ret,
+		       struct fsc_err *err)
+{
+	FSC_AUTO(fsc_vec_release) struct fsc_vec chosen = FSC_VEC_INIT(size_t);
+	struct stat st;
+	int rc;
+
+	if (stat(file->path, &st))
+		return 0;
+	if (!S_ISREG(st.st_mode) && fsc_lib_index_names(f->libs, n->path))
+		warn_once(f, n->path, "it is not a regular file, so it is not a library");
+	if (!S_ISREG(st.st_mode))
+		return 0;
+	rc = choose_entries(f, n, &st, &chosen, err);
+	return rc || !chosen.n ? rc : search_file(f, file, &chosen, ret, err);
+}
+
 static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_targets *ret,
 			struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	struct fsc_vec chosen = FSC_VEC_INIT(size_t);
-	const struct fsc_libs_file *file;
-	struct stat st;
 	int rc = 0;
 
-	if (!open_noted(n, &files) && files.n) {
-		file = FSC_AT(struct fsc_libs_file, &files, 0);
-		if (!stat(file->path, &st) && !S_ISREG(st.st_mode) && is_named(f, n->path))
-			warn_once(f, n->path, "it is not a regular file, so it is not a library");
-		else if (!stat(file->path, &st) && S_ISREG(st.st_mode))
-			rc = choose_entries(f, n, &st, &chosen, err);
-		if (!rc && chosen.n)
-			rc = search_file(f, file, &chosen, ret, err);
-	}
-	fsc_vec_release(&chosen);
+	if (!open_noted(n, &files) && files.n)
+		rc = search_open(f, n, FSC_AT(struct fsc_libs_file, &files, 0), ret, err);
 	fsc_libs_release(&files);
 	return rc;
 }
