@@ -11,6 +11,7 @@
 #include "cmd/budget.h"
 #include "cmd/warn.h"
 #include "engine/features.h"
+#include "engine/inodes.h"
 #include "proc/cgroups.h"
 #include "proc/cputime.h"
 #include "proc/libs.h"
@@ -107,6 +108,23 @@ static bool follows_children(const struct measure *m, const char *command)
 	       fsc_libs_may_fork(command);
 }
 
+/* A file that several containers share is one target. */
+static int resolve_probes(struct measure *m, const struct fsc_scope *scope, struct fsc_err *err)
+{
+	struct fsc_inodes *inodes = NULL;
+	int rc = fsc_inodes_new(&inodes, err);
+
+	if (rc)
+		return rc;
+	m->targets.inode_of = fsc_inodes_number;
+	m->targets.inode_arg = inodes;
+	rc = fsc_probes_resolve(m->plan->probes, m->plan->n_probes, &m->plan->probe, scope,
+				&m->targets, err);
+	m->targets.inode_of = NULL;
+	fsc_inodes_free(inodes);
+	return rc;
+}
+
 static int resolve_targets(struct measure *m, struct fsc_err *err)
 {
 	const struct fsc_session_opts *so = &m->plan->session;
@@ -124,8 +142,7 @@ static int resolve_targets(struct measure *m, struct fsc_err *err)
 	m->follow = follows_children(m, path);
 	/* Programs not named by the user: all of them, or what a command starts. */
 	scope.strangers = m->follow || !m->pids.n;
-	return fsc_probes_resolve(m->plan->probes, m->plan->n_probes, &m->plan->probe, &scope,
-				  &m->targets, err);
+	return resolve_probes(m, &scope, err);
 }
 
 /* ---- the session ---- */

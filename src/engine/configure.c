@@ -6,6 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "engine/inodes.h"
 #include "engine/preempt.h"
 #include "engine/session_priv.h"
 #include "proc/libs.h"
@@ -80,18 +81,22 @@ int fsc_session_try_follow(struct fsc_session *s,
 	return 0;
 }
 
-static bool is_target_file(const struct fsc_targets *t, const char *path)
+/* Whether we have mapped one of the files, perhaps by another mount. If that cannot be found out,
+ * we have. */
+static bool maps_target(const struct fsc_targets *t, const struct fsc_vec *mapped,
+			struct fsc_inodes *inodes)
 {
-	struct stat st;
+	uint64_t number, n_targets;
 
-	if (stat(path, &st))
-		return false;
-	for (size_t i = 0; i < t->files.n; i++) {
-		const struct fsc_target_file *f = FSC_AT(struct fsc_target_file, &t->files, i);
-
-		if (f->dev == st.st_dev && f->ino == st.st_ino)
+	for (size_t i = 0; i < t->files.n; i++)
+		fsc_inodes_number(inodes, FSC_AT(struct fsc_target_file, &t->files, i)->path,
+				  &number, NULL);
+	n_targets = fsc_inodes_count(inodes);
+	for (size_t i = 0; i < mapped->n; i++)
+		if (fsc_inodes_number(inodes, FSC_AT(struct fsc_libs_file, mapped, i)->path,
+				      &number, NULL) ||
+		    number <= n_targets)
 			return true;
-	}
 	return false;
 }
 
@@ -100,11 +105,13 @@ static bool is_target_file(const struct fsc_targets *t, const char *path)
 static bool can_hit_self(const struct fsc_targets *t)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct fsc_inodes *inodes = NULL;
 	bool hits = fsc_session_sites(t, FSC_SITE_USER) < fsc_targets_count(t) ||
-		    fsc_libs_mapped(getpid(), &files, NULL);
+		    fsc_libs_mapped(getpid(), &files, NULL) || fsc_inodes_new(&inodes, NULL);
 
-	for (size_t i = 0; !hits && i < files.n; i++)
-		hits = is_target_file(t, FSC_AT(struct fsc_libs_file, &files, i)->path);
+	if (!hits)
+		hits = maps_target(t, &files, inodes);
+	fsc_inodes_free(inodes);
 	fsc_libs_release(&files);
 	return hits;
 }

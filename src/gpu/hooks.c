@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/str.h"
+#include "engine/inodes.h"
 #include "gpu/calls.h"
 #include "gpu/trial.h"
 #include "probe/uprobe.h"
@@ -35,7 +36,8 @@ struct file {
 struct fsc_gpu_hooks {
 	struct fsc_gpu_session *session;
 	struct fsc_gpu_hooks_opts opts;
-	struct fsc_map examined; /* device and inode */
+	struct fsc_inodes *inodes;
+	struct fsc_map examined; /* their numbers */
 	struct fsc_vec files;	 /* struct file */
 	uint32_t n_drivers;
 	struct fsc_vec coverage; /* struct fsc_gpu_coverage_row */
@@ -48,6 +50,7 @@ int fsc_gpu_hooks_new(struct fsc_gpu_session *session, const struct fsc_gpu_hook
 		      struct fsc_gpu_hooks **ret, struct fsc_err *err)
 {
 	struct fsc_gpu_hooks *h = calloc(1, sizeof(*h));
+	int rc;
 
 	if (!h)
 		return fsc_err_nomem(err);
@@ -56,8 +59,12 @@ int fsc_gpu_hooks_new(struct fsc_gpu_session *session, const struct fsc_gpu_hook
 	h->files = FSC_VEC_INIT(struct file);
 	h->coverage = FSC_VEC_INIT(struct fsc_gpu_coverage_row);
 	h->refused = FSC_VEC_INIT(struct fsc_refusal);
-	*ret = h;
-	return 0;
+	rc = fsc_inodes_new(&h->inodes, err);
+	if (rc)
+		fsc_gpu_hooks_free(h);
+	else
+		*ret = h;
+	return rc;
 }
 
 void fsc_gpu_hooks_free(struct fsc_gpu_hooks *h)
@@ -76,6 +83,7 @@ void fsc_gpu_hooks_free(struct fsc_gpu_hooks *h)
 	fsc_vec_release(&h->coverage);
 	fsc_vec_release(&h->refused);
 	fsc_map_release(&h->examined);
+	fsc_inodes_free(h->inodes);
 	free(h);
 }
 
@@ -342,11 +350,10 @@ static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 			const struct fsc_libs_file *lib, struct fsc_err *err)
 {
 	int layer = fsc_gpu_layer_of(fsc_str_base(path));
+	int layer = fsc_gpu_layer_of(fsc_libs_base(path)), rc;
+	uint64_t inode;
 	struct stat st;
 	bool fresh;
-	struct {
-		uint64_t dev, ino;
-	} key;
 
 	if (stat(lib->path, &st) || !S_ISREG(st.st_mode))
 		return 0;
@@ -354,9 +361,10 @@ static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 		layer = FSC_GPU_RUNTIME;
 	if (layer < 0)
 		return 0;
-	key.dev = st.st_dev;
-	key.ino = st.st_ino;
-	if (!fsc_map_put(&h->examined, &key, sizeof(key), &fresh))
+	rc = fsc_inodes_number(h->inodes, lib->path, &inode, err);
+	if (rc)
+		return rc;
+	if (!fsc_map_put(&h->examined, &inode, sizeof(inode), &fresh))
 		return fsc_err_nomem(err);
 	return fresh ? hook_file(h, lib, (uint32_t)layer, err) : 0;
 }

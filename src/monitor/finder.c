@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/map.h"
+#include "engine/inodes.h"
 #include "monitor/lib_index.h"
 #include "probe/uprobe.h"
 #include "elf/elf.h"
@@ -30,6 +31,7 @@ struct fsc_finder {
 	struct fsc_lib_index *libs;
 	struct fsc_vec unlisted; /* size_t: entries that name no libraries */
 	struct fsc_vec anywhere; /* size_t: those among them whose group has none either */
+	struct fsc_inodes *inodes;
 	struct fsc_vec ids;	 /* uint32_t, per entry of the configuration */
 	struct fsc_map id_of;	 /* content of an entry -> its id */
 	struct fsc_map searched; /* struct search_key -> bool */
@@ -39,22 +41,37 @@ struct fsc_finder {
 };
 
 struct search_key {
-	uint64_t dev, ino;
+	uint64_t inode; /* its number */
 	uint32_t id, pad;
 };
 
-int fsc_finder_new(struct fsc_finder **ret, struct fsc_err *err)
+/* inodes: taken over. */
+static struct fsc_finder *finder_with(struct fsc_inodes *inodes, struct fsc_err *err)
 {
 	struct fsc_finder *f = calloc(1, sizeof(*f));
 
-	if (!f)
-		return fsc_err_nomem(err);
+	if (!f) {
+		fsc_inodes_free(inodes);
+		fsc_err_nomem(err);
+		return NULL;
+	}
+	f->inodes = inodes;
 	f->unlisted = FSC_VEC_INIT(size_t);
 	f->anywhere = FSC_VEC_INIT(size_t);
 	f->ids = FSC_VEC_INIT(uint32_t);
 	f->noted = FSC_VEC_INIT(struct noted);
-	*ret = f;
-	return 0;
+	return f;
+}
+
+int fsc_finder_new(struct fsc_finder **ret, struct fsc_err *err)
+{
+	struct fsc_inodes *inodes = NULL;
+	int rc = fsc_inodes_new(&inodes, err);
+
+	if (rc)
+		return rc;
+	*ret = finder_with(inodes, err);
+	return *ret ? 0 : -ENOMEM;
 }
 
 static void drop_noted(struct fsc_finder *f)
@@ -70,6 +87,7 @@ void fsc_finder_free(struct fsc_finder *f)
 		return;
 	drop_noted(f);
 	fsc_lib_index_free(f->libs);
+	fsc_inodes_free(f->inodes);
 	fsc_vec_release(&f->unlisted);
 	fsc_vec_release(&f->anywhere);
 	fsc_vec_release(&f->noted);
@@ -137,11 +155,11 @@ int fsc_finder_use(struct fsc_finder *f, const struct fsc_snoop_config *config, 
 int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *config,
 		    struct fsc_finder **ret, struct fsc_err *err)
 {
-	struct fsc_finder *copy = NULL;
-	int rc = fsc_finder_new(&copy, err);
+	struct fsc_finder *copy = finder_with(fsc_inodes_ref(f->inodes), err);
+	int rc = 0;
 
-	if (rc || !copy)
-		return rc;
+	if (!copy)
+		return -ENOMEM;
 	copy->last_id = f->last_id;
 	if (!fsc_map_copy(&f->id_of, &copy->id_of) ||
 	    !fsc_map_copy(&f->searched, &copy->searched) ||
@@ -271,7 +289,7 @@ int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc
 
 struct choosing {
 	struct fsc_finder *f;
-	const struct stat *st;
+	uint64_t inode;
 	struct fsc_vec *chosen; /* size_t */
 	struct fsc_err *err;
 };
@@ -280,7 +298,7 @@ struct choosing {
 static int choose_entry(size_t entry, void *arg)
 {
 	const struct choosing *c = arg;
-	struct search_key key = {c->st->st_dev, c->st->st_ino, fsc_finder_id(c->f, entry), 0};
+	struct search_key key = {c->inode, fsc_finder_id(c->f, entry), 0};
 	uint64_t *done = fsc_map_put(&c->f->searched, &key, sizeof(key), NULL);
 
 	if (!done)
@@ -300,10 +318,10 @@ static int choose_listed(const struct fsc_vec *entries, struct choosing *c)
 	return rc;
 }
 
-static int choose_entries(struct fsc_finder *f, const struct noted *n, const struct stat *st,
+static int choose_entries(struct fsc_finder *f, const struct noted *n, uint64_t inode,
 			  struct fsc_vec *ret, struct fsc_err *err)
 {
-	struct choosing c = {f, st, ret, err};
+	struct choosing c = {f, inode, ret, err};
 	int rc = fsc_lib_index_each(f->libs, n->path, choose_entry, &c);
 
 	if (!rc && may_have_unlisted(f, n))
@@ -313,7 +331,7 @@ static int choose_entries(struct fsc_finder *f, const struct noted *n, const str
 
 void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
 {
-	struct search_key key = {file->dev, file->ino, id, 0};
+	struct search_key key = {file->inode, id, 0};
 	uint64_t *done = fsc_map_get(&f->searched, &key, sizeof(key));
 
 	if (done)
@@ -390,6 +408,7 @@ static int search_open(struct fsc_finder *f, const struct noted *n,
 		       struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec chosen = FSC_VEC_INIT(size_t);
+	uint64_t inode;
 	struct stat st;
 	int rc;
 
@@ -397,9 +416,9 @@ static int search_open(struct fsc_finder *f, const struct noted *n,
 		return 0;
 	if (!S_ISREG(st.st_mode) && fsc_lib_index_names(f->libs, n->path))
 		warn_once(f, n->path, "it is not a regular file, so it is not a library");
-	if (!S_ISREG(st.st_mode))
+	if (!S_ISREG(st.st_mode) || fsc_inodes_number(f->inodes, file->path, &inode, NULL))
 		return 0;
-	rc = choose_entries(f, n, &st, &chosen, err);
+	rc = choose_entries(f, n, inode, &chosen, err);
 	return rc || !chosen.n ? rc : search_file(f, file, &chosen, ret, err);
 }
 
@@ -424,8 +443,11 @@ int fsc_finder_search(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_
 {
 	int rc = 0;
 
+	ret->inode_of = fsc_inodes_number;
+	ret->inode_arg = f->inodes;
 	for (size_t i = 0; !rc && i < f->noted.n; i++)
 		rc = search_noted(f, FSC_AT(struct noted, &f->noted, i), ret, err);
+	ret->inode_of = NULL;
 	drop_noted(f);
 	return rc;
 }

@@ -49,17 +49,27 @@ void fsc_targets_release(struct fsc_targets *t)
 	fsc_map_release(&t->site_index);
 }
 
+static bool is_same_file(const struct fsc_target_file *f, const struct stat *st, uint64_t inode)
+{
+	return inode ? f->inode == inode : f->dev == st->st_dev && f->ino == st->st_ino;
+}
+
 int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, uint32_t *ret,
 		     struct fsc_err *err)
 {
 	struct fsc_target_file *f;
+	uint64_t inode = 0;
 	struct stat st;
+	int rc;
 
 	if (stat(path, &st))
 		return fsc_err_sys(err, errno, "cannot look at '%s'", path);
+	rc = t->inode_of ? t->inode_of(t->inode_arg, path, &inode, err) : 0;
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < t->files.n; i++) {
 		f = FSC_AT(struct fsc_target_file, &t->files, i);
-		if (f->dev == st.st_dev && f->ino == st.st_ino) {
+		if (is_same_file(f, &st, inode)) {
 			*ret = (uint32_t)i;
 			return 0;
 		}
@@ -67,6 +77,7 @@ int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, 
 	f = fsc_vec_push(&t->files);
 	if (!f)
 		return fsc_err_nomem(err);
+	f->inode = inode;
 	f->dev = st.st_dev;
 	f->ino = st.st_ino;
 	f->path = strdup(path);

@@ -56,8 +56,9 @@ struct fsc_target_row {
 };
 
 struct fsc_target_file {
-	char *path; /* to open */
-	char *name; /* to show */
+	char *path;	/* to open */
+	char *name;	/* to show */
+	uint64_t inode; /* its number, by fsc_targets.inode_of; 0 without */
 	dev_t dev;
 	ino_t ino;
 	bool throws; /* exceptions may pass through its functions (probe/fragile.h) */
@@ -74,6 +75,10 @@ struct fsc_targets {
 	struct fsc_vec files;	/* struct fsc_target_file */
 	struct fsc_vec skipped; /* struct fsc_skipped */
 	struct fsc_map row_index, site_index;
+	/* The number of the inode that the kernel would probe: one file has several devices and
+	 * inode numbers if overlays share it. NULL: as stat() shows it. */
+	int (*inode_of)(void *arg, const char *path, uint64_t *ret, struct fsc_err *err);
+	void *inode_arg;
 	bool apart;	/* every place has a row of its own, and every probe its places */
 	uint32_t probe; /* the one that is being resolved */
 };

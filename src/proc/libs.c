@@ -141,6 +141,14 @@ char *fsc_libs_which(const char *command)
 	return NULL;
 }
 
+/* path: the mapping's, or the end of it. */
+static bool is_path_of(const struct fsc_mapping *m, const char *path, const char *what)
+{
+	size_t n = fsc_mapping_length(m) - (size_t)(path - m->path);
+
+	return strlen(what) == n && !strncmp(path, what, n);
+}
+
 /* A file that the process has mapped under this path, even if the path now has another. */
 static int find_mapped_path(const char *what, pid_t pid, const char *root, struct fsc_vec *ret,
 			    struct fsc_err *err)
@@ -152,9 +160,9 @@ static int find_mapped_path(const char *what, pid_t pid, const char *root, struc
 		return rc;
 	for (size_t i = 0; i < files.n; i++) {
 		const struct fsc_mapping *m = FSC_AT(struct fsc_mapping, &files, i);
-		size_t n = fsc_mapping_length(m);
 
-		if (strlen(what) != n || strncmp(m->path, what, n))
+		if (!is_path_of(m, m->path, what) &&
+		    !is_path_of(m, fsc_process_path(root, m->path), what))
 			continue;
 		rc = fsc_process_locate(pid, root, m, ret, err);
 		if (rc)

@@ -141,6 +141,16 @@ static void mapping_link(pid_t pid, const struct fsc_mapping *m, char *buf, size
 		snprintf(buf, size, "/proc/%d/exe", (int)pid);
 }
 
+const char *fsc_process_path(const char *root, const char *path)
+{
+	char own[PATH_MAX];
+	ssize_t n = root[0] ? readlink(root, own, sizeof(own)) : 0;
+
+	if (n < 2 || n == (ssize_t)sizeof(own) || strncmp(path, own, (size_t)n) || path[n] != '/')
+		return path;
+	return path + n;
+}
+
 int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 		       struct fsc_vec *ret, struct fsc_err *err)
 {
@@ -169,7 +179,7 @@ int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 		path = fsc_root_path(root, m->path); /* unverified, but better than nothing */
 	if (!path)
 		return errno == ENOMEM ? fsc_err_nomem(err) : 0;
-	rc = fsc_libs_push(ret, path, m->path, root, err);
+	rc = fsc_libs_push(ret, path, fsc_process_path(root, m->path), root, err);
 	return rc ? rc : 1;
 }
 

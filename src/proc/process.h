@@ -15,7 +15,11 @@ void fsc_process_root(pid_t pid, char root[32]);
 /* The distinct files a process has mapped executable, the program first: struct fsc_mapping.
  * Caller releases with fsc_maps_release. */
 int fsc_process_files(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
-/* Appends the file behind a mapping. 1: done; 0: it cannot be reached; negative: failed. */
+/* The part of a mapped file's path that the process itself sees: maps shows a chroot's whole path.
+ * root: as of fsc_process_root(). */
+const char *fsc_process_path(const char *root, const char *path);
+/* Appends the file behind a mapping, named as the process sees it. 1: done; 0: it cannot be
+ * reached; negative: failed. */
 int fsc_process_locate(pid_t pid, const char *root, const struct fsc_mapping *m,
 		       struct fsc_vec *ret, struct fsc_err *err);
 /* Length of a mapping's path without " (deleted)". */

@@ -5,10 +5,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -125,19 +127,31 @@ static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fs
 
 /* ---- what processes map ---- */
 
+/* The device numbers of overlays are used again as soon as one is unmounted, and the next one may
+ * have another file under the same inode number. 0: not known. */
+static uint64_t change_of_overlaid(pid_t pid, dev_t dev, const char *path)
+{
+	char inside[PATH_MAX + 32];
+	struct stat st;
+
+	if (major(dev))
+		return 0;
+	snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, path);
+	return stat(inside, &st) ? 0 : changed_ns(&st);
+}
+
 static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
 		   ino_t ino, const char *path, struct fsc_err *err)
 {
 	const struct reading *r = arg;
 	const struct fsc_mmaps_to *also = &r->to->also;
+	struct mapped_key key = {dev, ino, 0};
 	struct process *x;
-	struct {
-		uint64_t dev, ino;
-	} key = {dev, ino};
 
 	if (also->mmap && also->mmap(also->arg, pid, start, len, offset, dev, ino, path, err))
 		return -ENOMEM;
-	if (path[0] != '/' || !ino)
+	/* What we map ourselves (engine/inodes.c) has paths of other mount namespaces. */
+	if (path[0] != '/' || !ino || pid == getpid())
 		return 0;
 	x = find_or_add(r->p, pid, err);
 	if (!x)
@@ -151,7 +165,10 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 		if (rc)
 			return rc;
 	}
-	return x->wanted ? fsc_process_report_file(r, pid, &key, sizeof(key), path, err) : 0;
+	if (!x->wanted)
+		return 0;
+	key.changed = change_of_overlaid(pid, dev, path);
+	return fsc_process_report_file(r, pid, &key, sizeof(key), path, err);
 }
 
 /* The fork record may arrive after those of the child: each CPU has its own buffer. */

@@ -2,6 +2,8 @@
 #ifndef FSC_RUN_PROCESSES_PRIV_H
 #define FSC_RUN_PROCESSES_PRIV_H
 
+#include <sys/stat.h>
+
 #include "base/map.h"
 #include "base/vec.h"
 #include "run/processes.h"
@@ -56,6 +58,17 @@ static inline struct process *process_at(const struct fsc_processes *p, size_t i
 
 /* NULL: it is not in the table. */
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid);
+
+/* By which a file is known to have been reported. */
+struct mapped_key {
+	uint64_t dev, ino, changed;
+};
+
+/* When a file was last changed, in ns. */
+static inline uint64_t changed_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
+}
 
 /* Its program, by the path of the file. */
 void fsc_process_set_program(struct process *x, const char *path);

@@ -78,8 +78,13 @@ int fsc_process_report_mapped(const struct reading *r, pid_t pid, struct fsc_err
 	fsc_libs_mapped(pid, &files, NULL);
 	for (size_t i = 0; !rc && i < files.n; i++) {
 		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
+		struct mapped_key key;
+		struct stat st;
 
-		rc = fsc_process_report_file(r, pid, f->path, strlen(f->path), f->name, err);
+		if (stat(f->path, &st))
+			continue;
+		key = (struct mapped_key){st.st_dev, st.st_ino, changed_ns(&st)};
+		rc = fsc_process_report_file(r, pid, &key, sizeof(key), f->name, err);
 	}
 	fsc_libs_release(&files);
 	return rc;
