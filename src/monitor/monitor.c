@@ -21,11 +21,12 @@
 #include "proc/libs.h"
 
 #define TICK	   0.02
-#define COLLECT	   0.2	/* seconds between collections of exited processes */
-#define SCAN	   30.0 /* between scans of /proc, if the kernel reports new processes */
-#define SCAN_ALONE 1.0	/* and if it does not */
-#define BUDGET	   1.0	/* between checks of the probes' cost */
-#define LAST	   3.0	/* for each receiver at the end */
+#define COLLECT	   0.2	    /* seconds between collections of exited processes */
+#define SCAN	   30.0	    /* between scans of /proc, if the kernel reports new processes */
+#define SCAN_ALONE 1.0	    /* and if it does not */
+#define SCAN_NS	   10000000 /* of a tick, for a part of a scan */
+#define BUDGET	   1.0	    /* between checks of the probes' cost */
+#define LAST	   3.0	    /* for each receiver at the end */
 
 /* ---- what processes do ---- */
 
@@ -205,8 +206,22 @@ static int on_collect(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 
 static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
+	struct fsc_monitor *m = arg;
+
 	(void)loop, (void)n;
-	return fsc_monitor_scan(arg, err);
+	m->scanning = true;
+	return fsc_hooks_libraries(m->hooks, err);
+}
+
+/* Thousands of processes take long: the page and the control socket have their turns in between. */
+static int scan_part(struct fsc_monitor *m, struct fsc_err *err)
+{
+	const struct fsc_processes_to to = process_callbacks(m);
+	bool done = true;
+	int rc = m->scanning ? fsc_processes_scan_part(m->processes, SCAN_NS, &to, &done, err) : 0;
+
+	m->scanning = !done;
+	return rc;
 }
 
 static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -219,8 +234,10 @@ static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
-	int rc = read_events(m, false, false, err);
+	int rc = scan_part(m, err);
 
+	if (!rc)
+		rc = read_events(m, false, false, err);
 	if (!rc && fsc_processes_all_exited(m->processes))
 		fsc_run_all_exited(r, fsc_processes_count(m->processes, true));
 	if (!rc)

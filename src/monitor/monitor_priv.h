@@ -28,6 +28,7 @@ struct fsc_monitor {
 	int inotify;
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
+	bool scanning; /* a part of the processes at each tick */
 	bool changing; /* sessions are closed whose processes are no longer targets */
 	uint64_t reloads, failed_reloads;
 	uint64_t cpu_start;	  /* of the machine */

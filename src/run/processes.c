@@ -3,7 +3,6 @@
 #include "run/processes_priv.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
@@ -13,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "engine/mmaps.h"
@@ -56,6 +56,8 @@ void fsc_processes_free(struct fsc_processes *p)
 	fsc_map_release(&p->exited_at);
 	fsc_map_release(&p->seen);
 	fsc_mmaps_free(p->mmaps);
+	if (p->scanned)
+		closedir(p->scanned);
 	free(p);
 }
 
@@ -318,21 +320,45 @@ static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 	return rc || !x->wanted ? rc : fsc_process_report_mapped(r, pid, err);
 }
 
-int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
-		       struct fsc_err *err)
+static void end_scan(struct fsc_processes *p)
 {
+	if (p->scanned)
+		closedir(p->scanned);
+	p->scanned = NULL;
+}
+
+int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct fsc_processes_to *to,
+			    bool *ret_done, struct fsc_err *err)
+{
+	const uint64_t start = fsc_clock_mono();
 	struct reading r = {p, to};
-	DIR *d = opendir("/proc");
 	struct dirent *e;
 	int rc = 0;
 
-	if (!d)
+	*ret_done = false;
+	if (!p->scanned)
+		p->scanned = opendir("/proc");
+	if (!p->scanned)
 		return fsc_err_sys(err, errno, "cannot list the processes in /proc");
-	while (!rc && (e = readdir(d)))
-		if (isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid())
+	do {
+		e = readdir(p->scanned);
+		if (e && isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid())
 			rc = scan_process(&r, (pid_t)atoi(e->d_name), err);
-	closedir(d);
+	} while (!rc && e && fsc_clock_mono() - start < ns);
+	if (!rc && e)
+		return 0;
+	end_scan(p);
+	*ret_done = !rc;
 	return rc ? rc : remove_exited(&r, true, err);
+}
+
+int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
+		       struct fsc_err *err)
+{
+	bool done;
+
+	end_scan(p);
+	return fsc_processes_scan_part(p, UINT64_MAX, to, &done, err);
 }
 
 /* ---- queries ---- */

@@ -45,6 +45,10 @@ int fsc_processes_command(struct fsc_processes *p, pid_t pid, struct fsc_err *er
 /* Checks every running process. */
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
+/* Like a scan, but only for about so many ns: the next call continues. *ret_done: all have been
+ * checked. */
+int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct fsc_processes_to *to,
+			    bool *ret_done, struct fsc_err *err);
 /* Reads pending records. last: pending verdicts are made now. */
 int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err);

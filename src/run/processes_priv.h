@@ -2,6 +2,7 @@
 #ifndef FSC_RUN_PROCESSES_PRIV_H
 #define FSC_RUN_PROCESSES_PRIV_H
 
+#include <dirent.h>
 #include <sys/stat.h>
 
 #include "base/map.h"
@@ -33,6 +34,7 @@ struct fsc_processes {
 	struct fsc_vec all;	 /* struct process *: entries do not move */
 	struct fsc_map at;	 /* pid -> its entry */
 	struct fsc_map seen;	 /* files already reported */
+	DIR *scanned;		 /* /proc, of a scan in parts; NULL: none has begun */
 	pid_t command;
 	uint64_t readings;
 	size_t ended;	   /* wanted ones that have exited */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -148,10 +149,32 @@ static void the_latest_exited_processes_have_verdicts(void **state)
 	fsc_vec_release(&others.pids);
 }
 
+static void a_scan_in_parts(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct fsc_err err = {0};
+	struct told t = {0};
+	const struct fsc_processes_to self = to(&t);
+	bool done = false;
+	int parts = 0;
+
+	(void)state;
+	assert_int_equal(fsc_processes_new(&targets, &t.p, &err), 0);
+	for (; !done; parts++)
+		assert_int_equal(fsc_processes_scan_part(t.p, 1, &self, &done, &err), 0);
+	assert_true(parts > 2);
+	assert_int_equal(fsc_processes_verdict(t.p, getppid()), 1);
+	assert_int_equal(fsc_processes_verdict(t.p, getpid()), -1);
+	/* One that has begun and is not continued. */
+	assert_int_equal(fsc_processes_scan_part(t.p, 1, &self, &done, &err), 0);
+	assert_false(done);
+	fsc_processes_free(t.p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(many_processes_come_and_go),
+	    cmocka_unit_test(many_processes_come_and_go), cmocka_unit_test(a_scan_in_parts),
 	    cmocka_unit_test(the_latest_exited_processes_have_verdicts)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
