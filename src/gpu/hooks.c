@@ -20,6 +20,7 @@
 #include "probe/uprobe.h"
 #include "elf/elf.h"
 #include "proc/libs.h"
+#include "proc/process.h"
 #include "proc/task.h"
 
 /* Drivers are numbered in the kernel, for the offsets of their names. All other files, and
@@ -295,9 +296,11 @@ int fsc_gpu_hooks_named(struct fsc_gpu_hooks *h, uint32_t file, int offset, stru
 static bool is_program(pid_t pid, const char *path, const struct fsc_libs_file *file)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
-	char exe[PATH_MAX];
+	char exe[PATH_MAX], root[32];
 
-	if (pid && (!fsc_task_exe(pid, exe) || strcmp(exe, path)))
+	if (pid)
+		fsc_process_root(pid, root);
+	if (pid && (!fsc_task_exe(pid, exe) || strcmp(fsc_process_path(root, exe), path)))
 		return false;
 	return !fsc_elf_open(file->path, file->root, &e, NULL) &&
 	       fsc_elf_has_section(e, ".nv_fatbin");
