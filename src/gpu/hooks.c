@@ -352,7 +352,7 @@ out:
 static int examine_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path,
 			const struct fsc_libs_file *lib, struct fsc_err *err)
 {
-	int layer = fsc_gpu_layer_of(fsc_str_base(path));
+	int layer = fsc_gpu_layer_of(fsc_str_base(path)), rc;
 	uint64_t inode;
 	struct stat st;
 	bool fresh;
