@@ -54,7 +54,8 @@ struct fsc_receiver_state {
 	uint64_t dropped_refused; /* that the receiver refused for good */
 	uint64_t rejected;	  /* records that it refused within accepted messages */
 	uint64_t queued, queued_bytes;
-	bool up; /* the last attempt succeeded */
+	bool up;      /* the last attempt succeeded */
+	bool removed; /* no longer configured: only its counters are left */
 };
 
 struct fsc_snapshot {

@@ -16,8 +16,17 @@
 
 enum { OTLP, ALERTS, RECEIVERS };
 
+static const char *const names[RECEIVERS] = {"otlp", "alertmanager"};
+
+#define LEAVING_S 10.0 /* for what a removed receiver has not been sent yet */
+
 struct receiver {
-	struct fsc_sender *sender; /* NULL: none */
+	struct fsc_sender *sender;	  /* NULL: none */
+	struct fsc_sender *leaving;	  /* no longer configured: sends the rest; NULL: none */
+	struct fsc_receiver_state left;	  /* its state when it was removed */
+	struct fsc_receiver_state past;	  /* of those that are gone */
+	struct fsc_sender_change *trying; /* while a configuration is tried */
+	bool stays;			  /* likewise: it was leaving */
 	uint64_t due_ns;
 	uint64_t since; /* the last slow call sent */
 	bool logged_down;
@@ -96,27 +105,32 @@ uint64_t fsc_forward_refused(const struct fsc_forward *f)
 
 /* ---- receivers ---- */
 
-static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_sender **ret,
-		       struct fsc_err *err)
+static struct fsc_sender_opts sender_opts(const struct fsc_snoop_config *c, int which)
 {
 	const struct fsc_snoop_otlp *o = &c->otlp;
-	struct fsc_sender_opts opts = {.memory = c->spool_memory,
+	struct fsc_sender_opts opts = {.name = names[which],
+				       .url = c->alertmanager,
+				       .memory = c->spool_memory,
 				       .directory = c->spool_directory,
 				       .disk = c->spool_disk,
 				       .timeout_s = o->timeout_s};
 
-	if (which == OTLP) {
-		opts.name = "otlp";
-		opts.url = o->endpoint;
-		opts.headers = o->headers.data;
-		opts.n_headers = o->headers.n;
-		opts.ca_file = o->ca_file;
-		opts.gzip = o->gzip;
-		opts.rejected = fsc_otlp_rejected;
-	} else {
-		opts.name = "alertmanager";
-		opts.url = c->alertmanager;
-	}
+	if (which != OTLP)
+		return opts;
+	opts.url = o->endpoint;
+	opts.headers = o->headers.data;
+	opts.n_headers = o->headers.n;
+	opts.ca_file = o->ca_file;
+	opts.gzip = o->gzip;
+	opts.rejected = fsc_otlp_rejected;
+	return opts;
+}
+
+static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_sender **ret,
+		       struct fsc_err *err)
+{
+	const struct fsc_sender_opts opts = sender_opts(c, which);
+
 	return opts.url ? fsc_sender_new(&opts, ret, err) : 0;
 }
 
@@ -204,7 +218,89 @@ static bool same_receiver(const struct fsc_snoop_config *a, const struct fsc_sno
 	       same_labels(&a->otlp.headers, &b->otlp.headers);
 }
 
-/* New receivers are opened first, so that a failure changes nothing. */
+static void add_state(struct fsc_receiver_state *to, const struct fsc_receiver_state *more)
+{
+	to->sent += more->sent;
+	to->retried += more->retried;
+	to->dropped_full += more->dropped_full;
+	to->dropped_refused += more->dropped_refused;
+	to->rejected += more->rejected;
+}
+
+/* A removed receiver is done: what became of its messages is logged and stays in its counters. */
+static void finish_leaving(struct receiver *r, double seconds)
+{
+	struct fsc_receiver_state s;
+
+	fsc_sender_stop(r->leaving, seconds);
+	fsc_sender_state(r->leaving, &s);
+	add_state(&r->past, &s);
+	fsc_log(s.dropped_full > r->left.dropped_full ? FSC_LOG_WARN : FSC_LOG_NOTE,
+		"%s is no longer a receiver: of %llu waiting messages %llu were sent, %llu "
+		"refused, %llu dropped, %llu left in the spool directory",
+		s.name, (unsigned long long)r->left.queued,
+		(unsigned long long)(s.sent - r->left.sent),
+		(unsigned long long)(s.dropped_refused - r->left.dropped_refused),
+		(unsigned long long)(s.dropped_full - r->left.dropped_full),
+		(unsigned long long)s.queued);
+	fsc_sender_free(r->leaving);
+	r->leaving = NULL;
+}
+
+static void remove_receiver(struct receiver *r)
+{
+	r->leaving = r->sender;
+	r->sender = NULL;
+	r->logged_down = false;
+	fsc_sender_state(r->leaving, &r->left);
+	fsc_sender_leave(r->leaving, r->left.queued ? LEAVING_S : 0);
+}
+
+/* What can fail of a change: a new receiver is opened, another address or spool prepared. */
+static int try_receiver(struct fsc_forward *f, const struct fsc_snoop_config *config, int which,
+			struct fsc_sender **fresh, struct fsc_err *err)
+{
+	const struct fsc_sender_opts opts = sender_opts(config, which);
+	struct receiver *r = &f->to[which];
+
+	if (!opts.url || (r->sender && same_receiver(f->config, config, which)))
+		return 0;
+	if (r->leaving && fsc_sender_stay(r->leaving)) {
+		r->sender = fsc_take(&r->leaving);
+		r->stays = true;
+	} else if (r->leaving) {
+		finish_leaving(r, 0);
+	}
+	return r->sender ? fsc_sender_try(r->sender, &opts, &r->trying, err)
+			 : fsc_sender_new(&opts, fresh, err);
+}
+
+static void abandon_receiver(struct receiver *r, struct fsc_sender *fresh)
+{
+	fsc_sender_free(fresh);
+	fsc_sender_abandon(fsc_take(&r->trying));
+	if (r->stays)
+		remove_receiver(r);
+	r->stays = false;
+}
+
+static void commit_receiver(struct receiver *r, bool wanted, struct fsc_sender *fresh)
+{
+	uint64_t lost = r->trying ? fsc_sender_commit(r->sender, fsc_take(&r->trying)) : 0;
+
+	if (lost)
+		fsc_log(FSC_LOG_WARN,
+			"%llu messages could not be moved to the other spool directory and are "
+			"dropped",
+			(unsigned long long)lost);
+	r->stays = false;
+	if (fresh)
+		r->sender = fresh;
+	else if (!wanted && r->sender)
+		remove_receiver(r);
+}
+
+/* Everything new is opened first, so that a failure changes nothing. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err)
 {
@@ -212,20 +308,16 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 	struct fsc_sender *fresh[RECEIVERS] = {NULL};
 	const struct fsc_server_opts opts = page_opts(config);
 	struct fsc_server *server = NULL;
-	bool same[RECEIVERS];
 	int rc = same_page ? 0 : open_server(f, config, &server, err);
 
-	for (int i = 0; !rc && i < RECEIVERS; i++) {
-		same[i] = same_receiver(f->config, config, i);
-		if (!same[i])
-			rc = open_sender(config, i, &fresh[i], err);
-	}
+	for (int i = 0; !rc && i < RECEIVERS; i++)
+		rc = try_receiver(f, config, i, &fresh[i], err);
 	/* Last, since it cannot be undone. */
 	if (!rc && same_page && f->server)
 		rc = fsc_server_renew(f->server, &opts, err);
 	if (rc) {
 		for (int i = 0; i < RECEIVERS; i++)
-			fsc_sender_free(fresh[i]);
+			abandon_receiver(&f->to[i], fresh[i]);
 		fsc_server_free(server);
 		return rc;
 	}
@@ -236,14 +328,8 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 		f->server = server;
 	}
 	watch_server(f);
-	for (int i = 0; i < RECEIVERS; i++) {
-		if (same[i])
-			continue;
-		if (f->to[i].sender)
-			fsc_sender_stop(f->to[i].sender, 0);
-		fsc_sender_free(f->to[i].sender);
-		f->to[i].sender = fresh[i];
-	}
+	for (int i = 0; i < RECEIVERS; i++)
+		commit_receiver(&f->to[i], sender_opts(config, i).url, fresh[i]);
 	return 0;
 }
 
@@ -366,6 +452,8 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 	for (int i = 0; i < RECEIVERS; i++) {
 		struct receiver *r = &f->to[i];
 
+		if (r->leaving && fsc_sender_left(r->leaving))
+			finish_leaving(r, 0);
 		if (!r->sender || now < r->due_ns)
 			continue;
 		log_health(r);
@@ -379,9 +467,18 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n)
 {
 	*ret_n = 0;
-	for (int i = 0; i < RECEIVERS; i++)
-		if (f->to[i].sender)
-			fsc_sender_state(f->to[i].sender, &f->states[(*ret_n)++]);
+	for (int i = 0; i < RECEIVERS; i++) {
+		struct receiver *r = &f->to[i];
+		struct fsc_sender *sender = r->sender ? r->sender : r->leaving;
+		struct fsc_receiver_state *s = &f->states[*ret_n];
+
+		*s = (struct fsc_receiver_state){.name = names[i]};
+		if (sender)
+			fsc_sender_state(sender, s);
+		add_state(s, &r->past);
+		s->removed = !r->sender;
+		*ret_n += sender || s->sent || s->retried || s->dropped_full || s->dropped_refused;
+	}
 	return f->states;
 }
 
@@ -399,9 +496,12 @@ void fsc_forward_stop(struct fsc_forward *f, double seconds)
 		if (f->to[i].sender && has_news(f, i))
 			due |= 1u << i;
 	send_due(f, due, &err);
-	for (int i = 0; i < RECEIVERS; i++)
+	for (int i = 0; i < RECEIVERS; i++) {
+		if (f->to[i].leaving)
+			finish_leaving(&f->to[i], seconds);
 		if (f->to[i].sender)
 			fsc_sender_stop(f->to[i].sender, seconds);
+	}
 }
 
 void fsc_forward_free(struct fsc_forward *f)
@@ -410,7 +510,9 @@ void fsc_forward_free(struct fsc_forward *f)
 		return;
 	fsc_server_free(f->server);
 	fsc_closep(&f->ready);
-	for (int i = 0; i < RECEIVERS; i++)
+	for (int i = 0; i < RECEIVERS; i++) {
+		fsc_sender_free(f->to[i].leaving);
 		fsc_sender_free(f->to[i].sender);
+	}
 	free(f);
 }

@@ -18,8 +18,9 @@ int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow
 		    struct fsc_err *err);
 /* Whether the files that the page needs are there and right; opens nothing else. */
 int fsc_forward_check(const struct fsc_snoop_config *config, struct fsc_err *err);
-/* Switches to another configuration. Receivers in both keep their queues; if a new one cannot be
- * opened, it fails and nothing changes. */
+/* Switches to another configuration. Receivers in both keep their queues, whatever else changes of
+ * them; one that is no longer configured is sent what is queued for some seconds, and what became
+ * of it is logged. If a new one cannot be opened, it fails and nothing changes. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err);
 /* Readable when the page is requested; the same for its life. -1: only fsc_forward_serve() helps.
@@ -31,7 +32,7 @@ void fsc_forward_serve(struct fsc_forward *f);
 uint64_t fsc_forward_refused(const struct fsc_forward *f);
 /* Sends what is due. */
 int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err);
-/* The state of the receivers; valid until the next call. */
+/* The state of the receivers, also of those that were removed; valid until the next call. */
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n);
 /* Slow calls that were not sent because there were too many at once. */
 uint64_t fsc_forward_missed(const struct fsc_forward *f);

@@ -189,7 +189,7 @@ static int visit_text(const struct fsc_lib_index *x, const char *text, pattern_f
 
 static int visit_matching(struct fsc_lib_index *x, const char *path, pattern_fn fn, void *arg)
 {
-	const char *base = fsc_libs_base(path);
+	const char *base = fsc_str_base(path);
 	const uint64_t *real;
 	int rc = visit_text(x, path, fn, arg);
 

@@ -254,9 +254,9 @@ static void fill_up(struct page *p, const struct metric *m)
 		bool up = true;
 
 		for (size_t k = i; k < p->s->n_receivers; k++)
-			up &= p->s->receivers[k].up ||
+			up &= p->s->receivers[k].up || p->s->receivers[k].removed ||
 			      strcmp(p->s->receivers[k].name, p->s->receivers[i].name) != 0;
-		if (is_shown(p->s, i))
+		if (is_shown(p->s, i) && !p->s->receivers[i].removed)
 			put_value(p, "receiver", p->s->receivers[i].name, up);
 	}
 }

@@ -27,23 +27,39 @@
 
 enum outcome { SENT, REFUSED, AGAIN, INTERRUPTED };
 
-struct fsc_sender {
-	/* set once */
-	char *name, *address, *ca_file;
+/* Where messages go, and how. */
+struct destination {
+	char *address, *ca_file;
 	struct fsc_url url;
 	struct fsc_label *headers;
 	size_t n_headers;
 	bool gzip;
 	double timeout_s;
 	uint64_t (*rejected)(const char *body, size_t n);
-	struct fsc_spool *spool;
+};
+
+struct fsc_sender_change {
+	struct destination *to;
+	struct fsc_spool *spool; /* NULL: the same, with other limits */
+	size_t memory;
+	uint64_t disk;
+};
+
+struct fsc_sender {
+	/* set once */
+	char *name;
 	int stop_fd;
 	pthread_t thread;
 	bool started;
+	/* changed while the thread is held */
+	struct destination *to;
+	struct fsc_spool *spool;
+	uint64_t dropped; /* by earlier spools */
 	/* under the lock */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	bool stopping, ended;
+	bool hold, held;      /* the thread shall wait; it does */
 	bool retry_after;     /* not_before is from the receiver */
 	uint64_t not_before;  /* the next attempt */
 	uint64_t drain_until; /* while stopping */
@@ -82,13 +98,27 @@ static void wait_until(struct fsc_sender *s, uint64_t when)
 	pthread_cond_timedwait(&s->changed, &s->lock, &ts);
 }
 
+/* While the thread is held, its destination and spool may change. */
+static void wait_while_held(struct fsc_sender *s)
+{
+	s->held = true;
+	pthread_cond_broadcast(&s->changed);
+	while (s->hold)
+		pthread_cond_wait(&s->changed, &s->lock);
+	s->held = false;
+}
+
 /* Waits, under the lock, until a message may be sent; false: the thread shall end. */
 static bool wait_for_turn(struct fsc_sender *s)
 {
 	for (;;) {
-		bool ready = fsc_spool_ready(s->spool);
-		uint64_t now = fsc_clock_mono();
+		bool ready;
+		uint64_t now;
 
+		if (s->hold)
+			wait_while_held(s);
+		ready = fsc_spool_ready(s->spool);
+		now = fsc_clock_mono();
 		if (s->stopping &&
 		    (!ready || now >= s->drain_until || s->not_before >= s->drain_until))
 			return false;
@@ -162,7 +192,7 @@ static void explain_status(const struct fsc_sender *s, const char *path,
 
 	while (n < 160 && text[n] >= ' ' && text[n] <= '~')
 		n++;
-	fsc_err_set(err, EPROTO, "%s%s answered %u%s%.*s", s->address, path, r->status,
+	fsc_err_set(err, EPROTO, "%s%s answered %u%s%.*s", s->to->address, path, r->status,
 		    n ? ": " : "", (int)n, text);
 }
 
@@ -171,31 +201,32 @@ static void attempt_message(struct fsc_sender *s, struct fsc_spool_msg *msg)
 	FSC_AUTO(fsc_buf_release) struct fsc_buf packed = {0};
 	FSC_AUTO(fsc_response_release) struct fsc_response r = {0};
 	struct fsc_err err = {0};
+	const struct destination *to = s->to;
 	struct fsc_post p = {
-	    .url = &s->url,
+	    .url = &to->url,
 	    .path = msg->path,
 	    .type = msg->type,
-	    .headers = s->headers,
-	    .n_headers = s->n_headers,
+	    .headers = to->headers,
+	    .n_headers = to->n_headers,
 	    .body = msg->body,
 	    .n = msg->n,
-	    .ca_file = s->ca_file,
-	    .timeout_s = s->timeout_s,
+	    .ca_file = to->ca_file,
+	    .timeout_s = to->timeout_s,
 	    .stop_fd = s->stop_fd,
 	};
 	uint64_t rejected = 0;
 	enum outcome v;
 	int rc;
 
-	if (s->gzip && fsc_gzip(msg->body, msg->n, &packed)) {
+	if (to->gzip && fsc_gzip(msg->body, msg->n, &packed)) {
 		p.body = packed.s;
 		p.n = packed.n;
 		p.encoding = "gzip";
 	}
 	rc = fsc_post(&p, &r, &err);
 	v = classify_outcome(rc, r.status);
-	if (v == SENT && s->rejected)
-		rejected = s->rejected(fsc_buf_str(&r.body), r.body.n);
+	if (v == SENT && to->rejected)
+		rejected = to->rejected(fsc_buf_str(&r.body), r.body.n);
 	if (!rc && v != SENT)
 		explain_status(s, msg->path, &r, &err);
 	fsc_spool_done(s->spool, msg, v == SENT || v == REFUSED);
@@ -250,46 +281,78 @@ static void init_lock(struct fsc_sender *s)
 	pthread_condattr_destroy(&attr);
 }
 
-static int copy_headers(struct fsc_sender *s, const struct fsc_sender_opts *opts,
+static void destination_free(struct destination *to)
+{
+	if (!to)
+		return;
+	for (size_t i = 0; i < to->n_headers; i++) {
+		free((char *)to->headers[i].name);
+		free((char *)to->headers[i].value);
+	}
+	free(to->headers);
+	fsc_url_release(&to->url);
+	free(to->address);
+	free(to->ca_file);
+	free(to);
+}
+
+static void destination_freep(struct destination **to)
+{
+	destination_free(*to);
+}
+
+static int copy_headers(struct destination *to, const struct fsc_sender_opts *opts,
 			struct fsc_err *err)
 {
-	s->headers = calloc(opts->n_headers + 1, sizeof(*s->headers));
-	if (!s->headers)
+	to->headers = calloc(opts->n_headers + 1, sizeof(*to->headers));
+	if (!to->headers)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; i < opts->n_headers; i++) {
 		int rc = fsc_post_header_check(&opts->headers[i], err);
 
 		if (rc)
 			return rc;
-		s->headers[i].name = strdup(opts->headers[i].name);
-		s->headers[i].value = strdup(opts->headers[i].value);
-		s->n_headers++;
-		if (!s->headers[i].name || !s->headers[i].value)
+		to->headers[i].name = strdup(opts->headers[i].name);
+		to->headers[i].value = strdup(opts->headers[i].value);
+		to->n_headers++;
+		if (!to->headers[i].name || !to->headers[i].value)
 			return fsc_err_nomem(err);
 	}
 	return 0;
 }
 
-static int copy_opts(struct fsc_sender *s, const struct fsc_sender_opts *opts, struct fsc_err *err)
+static int destination_new(const struct fsc_sender_opts *opts, struct destination **ret,
+			   struct fsc_err *err)
 {
-	int rc = fsc_url_parse(opts->url, &s->url, err);
+	FSC_AUTO(destination_freep) struct destination *to = calloc(1, sizeof(*to));
+	int rc = to ? fsc_url_parse(opts->url, &to->url, err) : fsc_err_nomem(err);
 
-	rc = rc ? rc : fsc_post_possible(&s->url, err);
-	rc = rc ? rc : copy_headers(s, opts, err);
+	rc = rc ? rc : fsc_post_possible(&to->url, err);
+	rc = rc ? rc : copy_headers(to, opts, err);
 	if (rc)
 		return rc;
-	s->gzip = opts->gzip;
-	s->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
-	s->rejected = opts->rejected;
-	s->state.up = true; /* until an attempt fails */
-	s->name = strdup(opts->name);
-	s->address = strdup(opts->url);
-	s->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;
-	if (!s->name || !s->address || (opts->ca_file && !s->ca_file))
+	to->gzip = opts->gzip;
+	to->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
+	to->rejected = opts->rejected;
+	to->address = strdup(opts->url);
+	to->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;
+	if (!to->address || (opts->ca_file && !to->ca_file))
 		return fsc_err_nomem(err);
-	s->address[strcspn(s->address, "/") + 2 + strlen(s->url.authority) + strlen(s->url.base)] =
-	    '\0';
+	to->address[strcspn(to->address, "/") + 2 + strlen(to->url.authority) +
+		    strlen(to->url.base)] = '\0';
+	*ret = fsc_take(&to);
 	return 0;
+}
+
+static int open_spool(const struct fsc_sender_opts *opts, struct fsc_spool **ret,
+		      struct fsc_err *err)
+{
+	const struct fsc_spool_opts spool = {.name = opts->name,
+					     .memory = opts->memory,
+					     .directory = opts->directory,
+					     .disk = opts->disk};
+
+	return fsc_spool_new(&spool, ret, err);
 }
 
 /* Signals are handled by other threads; SIGPIPE, which a write may raise here, stays blocked. */
@@ -316,10 +379,6 @@ static void sender_freep(struct fsc_sender **s)
 
 int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, struct fsc_err *err)
 {
-	const struct fsc_spool_opts spool = {.name = opts->name,
-					     .memory = opts->memory,
-					     .directory = opts->directory,
-					     .disk = opts->disk};
 	FSC_AUTO(sender_freep) struct fsc_sender *s = calloc(1, sizeof(*s));
 	int rc;
 
@@ -327,8 +386,10 @@ int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, 
 		return fsc_err_nomem(err);
 	s->stop_fd = -1;
 	init_lock(s);
-	rc = copy_opts(s, opts, err);
-	rc = rc ? rc : fsc_spool_new(&spool, &s->spool, err);
+	s->state.up = true; /* until an attempt fails */
+	s->name = strdup(opts->name);
+	rc = s->name ? destination_new(opts, &s->to, err) : fsc_err_nomem(err);
+	rc = rc ? rc : open_spool(opts, &s->spool, err);
 	rc = rc ? rc : start_thread(s, err);
 	if (rc)
 		return rc;
@@ -343,18 +404,96 @@ void fsc_sender_free(struct fsc_sender *s)
 	fsc_sender_stop(s, 0);
 	fsc_spool_free(s->spool);
 	fsc_closep(&s->stop_fd);
-	for (size_t i = 0; i < s->n_headers; i++) {
-		free((char *)s->headers[i].name);
-		free((char *)s->headers[i].value);
-	}
-	free(s->headers);
-	fsc_url_release(&s->url);
+	destination_free(s->to);
 	free(s->name);
-	free(s->address);
-	free(s->ca_file);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
+}
+
+/* ---- changes ---- */
+
+int fsc_sender_try(const struct fsc_sender *s, const struct fsc_sender_opts *opts,
+		   struct fsc_sender_change **ret, struct fsc_err *err)
+{
+	struct fsc_sender_change *c = calloc(1, sizeof(*c));
+	int rc = c ? destination_new(opts, &c->to, err) : fsc_err_nomem(err);
+
+	if (!rc && !fsc_spool_is_in(s->spool, opts->directory))
+		rc = open_spool(opts, &c->spool, err);
+	if (rc) {
+		fsc_sender_abandon(c);
+		return rc;
+	}
+	c->memory = opts->memory;
+	c->disk = opts->disk;
+	*ret = c;
+	return 0;
+}
+
+void fsc_sender_abandon(struct fsc_sender_change *c)
+{
+	if (!c)
+		return;
+	destination_free(c->to);
+	fsc_spool_free(c->spool);
+	free(c);
+}
+
+/* Interrupts an attempt: its message stays in the spool. */
+static void hold_thread(struct fsc_sender *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->hold = true;
+	pthread_cond_broadcast(&s->changed);
+	eventfd_write(s->stop_fd, 1);
+	while (!s->held && !s->ended)
+		pthread_cond_wait(&s->changed, &s->lock);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void release_thread(struct fsc_sender *s)
+{
+	eventfd_t n;
+
+	eventfd_read(s->stop_fd, &n);
+	pthread_mutex_lock(&s->lock);
+	s->hold = false;
+	s->failures = 0;
+	s->not_before = 0;
+	s->retry_after = false;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Its queue goes on in another spool, behind what that one holds already. Returns how many messages
+ * could not be read. */
+static uint64_t replace_spool(struct fsc_sender *s, struct fsc_spool *fresh)
+{
+	struct fsc_spool_counts counts;
+
+	fsc_spool_move(s->spool, fresh);
+	fsc_spool_counts(s->spool, &counts);
+	s->dropped += counts.dropped + counts.queued;
+	fsc_spool_free(s->spool);
+	s->spool = fresh;
+	return counts.queued;
+}
+
+uint64_t fsc_sender_commit(struct fsc_sender *s, struct fsc_sender_change *c)
+{
+	uint64_t left = 0;
+
+	hold_thread(s);
+	destination_free(s->to);
+	s->to = fsc_take(&c->to);
+	if (c->spool)
+		left = replace_spool(s, fsc_take(&c->spool));
+	else
+		fsc_spool_limit(s->spool, c->memory, c->disk);
+	release_thread(s);
+	fsc_sender_abandon(c);
+	return left;
 }
 
 /* ---- from outside ---- */
@@ -381,7 +520,7 @@ void fsc_sender_state(struct fsc_sender *s, struct fsc_receiver_state *ret)
 	*ret = s->state;
 	pthread_mutex_unlock(&s->lock);
 	ret->name = s->name;
-	ret->dropped_full = counts.dropped;
+	ret->dropped_full = s->dropped + counts.dropped;
 	ret->queued = counts.queued;
 	ret->queued_bytes = counts.queued_bytes;
 }
@@ -393,16 +532,45 @@ void fsc_sender_failure(struct fsc_sender *s, char *buf, size_t size)
 	pthread_mutex_unlock(&s->lock);
 }
 
-void fsc_sender_stop(struct fsc_sender *s, double seconds)
+void fsc_sender_leave(struct fsc_sender *s, double seconds)
 {
-	if (!s->started)
-		return;
 	pthread_mutex_lock(&s->lock);
 	s->stopping = true;
 	s->drain_until = time_in(seconds > 0 ? fmin(seconds, MOST_DRAINING_S) : 0);
 	if (!s->retry_after) /* there is no time left to back off */
 		s->not_before = 0;
 	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool fsc_sender_left(struct fsc_sender *s)
+{
+	bool left;
+
+	pthread_mutex_lock(&s->lock);
+	left = s->ended || (s->stopping && fsc_clock_mono() >= s->drain_until);
+	pthread_mutex_unlock(&s->lock);
+	return left;
+}
+
+bool fsc_sender_stay(struct fsc_sender *s)
+{
+	bool stays;
+
+	pthread_mutex_lock(&s->lock);
+	stays = !s->ended;
+	if (stays)
+		s->stopping = false;
+	pthread_mutex_unlock(&s->lock);
+	return stays;
+}
+
+void fsc_sender_stop(struct fsc_sender *s, double seconds)
+{
+	if (!s->started)
+		return;
+	fsc_sender_leave(s, seconds);
+	pthread_mutex_lock(&s->lock);
 	while (!s->ended && fsc_clock_mono() < s->drain_until)
 		wait_until(s, s->drain_until);
 	pthread_mutex_unlock(&s->lock);

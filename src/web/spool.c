@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
+#include <sys/stat.h>
 
 #include "base/cleanup.h"
 #include "base/vec.h"
@@ -19,10 +20,10 @@ struct entry {
 	TAILQ_ENTRY(entry) link;
 	uint64_t seq, cost;
 	enum place place;
-	bool writing; /* its bytes are not stored yet */
-	bool lent;    /* being sent */
-	const char *path, *type;
-	void *body; /* in memory */
+	bool writing;		 /* its bytes are not stored yet */
+	bool lent;		 /* being sent */
+	const char *path, *type; /* behind it, in the same allocation; of a file: in the file */
+	void *body;		 /* in memory */
 	size_t n;
 };
 
@@ -168,15 +169,27 @@ static int put_entry(struct fsc_spool *s, struct entry *e, const void *body, str
 	return rc;
 }
 
+/* NULL when memory is out. */
+static struct entry *new_entry(const char *path, const char *type, size_t n)
+{
+	struct entry *e = calloc(1, sizeof(*e) + strlen(path) + strlen(type) + 2);
+	char *text = (char *)(e + 1);
+
+	if (!e)
+		return NULL;
+	*e = (struct entry){.path = text, .n = n};
+	e->type = stpcpy(text, path) + 1;
+	strcpy(text + strlen(path) + 1, type);
+	return e;
+}
+
 int fsc_spool_put(struct fsc_spool *s, const char *path, const char *type, const void *body,
 		  size_t n, struct fsc_err *err)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct entry *e = new_entry(path, type, n);
 
-	if (e) {
-		*e = (struct entry){.path = path, .type = type, .n = n};
+	if (e)
 		return put_entry(s, e, body, err);
-	}
 	pthread_mutex_lock(&s->lock);
 	s->counts.put++;
 	s->counts.dropped++;
@@ -399,6 +412,59 @@ void fsc_spool_close(struct fsc_spool *s)
 		older = TAILQ_PREV(e, entries, link);
 		if (e->place == MEMORY && !move_to_disk(s, e))
 			return_entry(s, e, true, &s->counts.dropped);
+	}
+}
+
+/* ---- other limits, another directory ---- */
+
+/* The oldest entry in memory; NULL: none. */
+static struct entry *oldest_in_memory(struct fsc_spool *s)
+{
+	struct entry *e;
+
+	TAILQ_FOREACH(e, &s->entries, link)
+	{
+		if (e->place == MEMORY)
+			return e;
+	}
+	return NULL;
+}
+
+void fsc_spool_limit(struct fsc_spool *s, size_t memory, uint64_t disk)
+{
+	const bool on_disk[] = {[DISK] = true};
+	struct entries dropped = TAILQ_HEAD_INITIALIZER(dropped);
+	struct entry *e;
+
+	pthread_mutex_lock(&s->lock);
+	s->memory = memory;
+	s->disk = disk;
+	while (s->used[DISK] > s->disk && drop_oldest(s, on_disk, &dropped))
+		;
+	pthread_mutex_unlock(&s->lock);
+	discard_list(s, &dropped);
+	while (s->used[MEMORY] > s->memory && (e = oldest_in_memory(s)))
+		if (!move_to_disk(s, e))
+			return_entry(s, e, true, &s->counts.dropped);
+}
+
+bool fsc_spool_is_in(const struct fsc_spool *s, const char *directory)
+{
+	struct stat have, other;
+
+	if (!directory || s->dir.fd < 0)
+		return !directory && s->dir.fd < 0;
+	return !fstat(s->dir.fd, &have) && !lstat(directory, &other) &&
+	       have.st_dev == other.st_dev && have.st_ino == other.st_ino;
+}
+
+void fsc_spool_move(struct fsc_spool *from, struct fsc_spool *to)
+{
+	struct fsc_spool_msg msg;
+
+	while (fsc_spool_take(from, &msg, NULL) > 0) {
+		fsc_spool_put(to, msg.path, msg.type, msg.body, msg.n, NULL);
+		fsc_spool_done(from, &msg, true);
 	}
 }
 

@@ -39,8 +39,7 @@ struct fsc_spool_msg {
 /* Fails if the directory cannot be used. The caller owns *ret. */
 int fsc_spool_new(const struct fsc_spool_opts *opts, struct fsc_spool **ret, struct fsc_err *err);
 void fsc_spool_free(struct fsc_spool *s);
-/* Appends a message. path and type must be static. Fails if this one was dropped. Writes a file if
- * memory is full. */
+/* Appends a copy of a message. Fails if this one was dropped. Writes a file if memory is full. */
 int fsc_spool_put(struct fsc_spool *s, const char *path, const char *type, const void *body,
 		  size_t n, struct fsc_err *err);
 /* Whether fsc_spool_take() would return one. */
@@ -53,6 +52,14 @@ void fsc_spool_done(struct fsc_spool *s, struct fsc_spool_msg *msg, bool gone);
 /* Writes what is in memory to disk, as far as there is room, and drops the rest. No message may be
  * in use then, and nothing can be put or taken afterwards. */
 void fsc_spool_close(struct fsc_spool *s);
+/* Sets other limits. What is too much in memory goes to disk; what has no room there, either, is
+ * dropped, the oldest first. No message may be in use then. */
+void fsc_spool_limit(struct fsc_spool *s, size_t memory, uint64_t disk);
+/* Whether its directory is this one, by whatever path; NULL: none. */
+bool fsc_spool_is_in(const struct fsc_spool *s, const char *directory);
+/* Moves all messages to the end of another spool, in order; those that it has no room for are its
+ * dropped ones. Messages that cannot be read now stay queued. No message may be in use then. */
+void fsc_spool_move(struct fsc_spool *from, struct fsc_spool *to);
 void fsc_spool_counts(struct fsc_spool *s, struct fsc_spool_counts *ret);
 
 #endif

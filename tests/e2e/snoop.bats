@@ -1036,3 +1036,42 @@ at_least() {
 	assert_match "why" "$(grep forward_dropped page)" 'receiver="otlp",reason="refused"} [1-9]'
 	sent_end
 }
+
+# receivers_of OTLP_URL MORE: the configuration of the tests of a reload.
+receivers_of() {
+	configure '"slow": "1ms", "warnings": 0, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "targets": {"pids": ['"$RUNNER"']},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}, "spool": {"memory": "64kB", "directory": "'"$TMP/spool"'"}'"$1"
+}
+
+@test "reload: a receiver that moves gets what is queued in its spool; one that is removed is accounted for" {
+	not_in_guest
+	need_command curl
+	need_command python3
+	start_runner "$FIXTURES/cudaapp" ask
+	PAGE_PORT=$(free_port)
+	mkdir -m 700 spool
+	receiver otlp ok
+	receivers_of ', "otlp": {"endpoint": "http://127.0.0.1:'"$(free_port)"'", "every": "1s"},
+		"alertmanager": {"url": "http://127.0.0.1:'"$(free_port)"'", "every": "1s"}'
+	snoop
+	ask cudaMalloc=5:2:2000
+	eventually at_least queued otlp 2
+	eventually at_least queued alertmanager 1
+	receivers_of ', "otlp": {"endpoint": "http://127.0.0.1:'"$PORT"'", "every": "1s"}'
+	eventually reloaded 1
+	refute_match "its own spool" "$(<err)" 'in use by another process'
+	eventually at_least sent_total otlp 3
+	assert_eq "dropped" 0 "$(receiver_number dropped_total otlp)"
+	assert_match "slow calls" "$(<otlp.log)" '/v1/logs [1-9][0-9]* 200'
+	eventually grep -q 'alertmanager is no longer a receiver: of 1 waiting messages 0 were sent, 0 refused, 0 dropped, 1 left in the spool' err
+	refute_match "up" "$(<page)" 'funcscope_forward_up{receiver="alertmanager"'
+	# It is back: what was left goes to it.
+	receiver alerts ok
+	receivers_of ', "alertmanager": {"url": "http://127.0.0.1:'"$PORT"'", "every": "1s"}'
+	eventually requests alerts 1
+	eventually at_least sent_total alertmanager 1
+	assert_eq "dropped" 0 "$(receiver_number dropped_total alertmanager)"
+	assert_match "counters stay" "$(on_page funcscope_forward_sent_total 'receiver="otlp"')" '^[1-9]'
+	ended
+	assert_timed cudaMalloc 5
+}

@@ -17,17 +17,24 @@
 
 enum { MIB = 1 << 20 };
 
-static struct fsc_sender *open_sender(unsigned port, struct fsc_sender_opts o)
+static struct fsc_sender_opts opts_for(unsigned port, struct fsc_sender_opts o)
 {
-	struct fsc_sender *s = NULL;
-	struct fsc_err err = {0};
-	char url[100];
+	static char url[100];
 
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/base/", port);
 	o.name = "otlp";
 	o.url = url;
 	o.timeout_s = o.timeout_s > 0 ? o.timeout_s : PATIENCE_S;
 	o.memory = o.memory ? o.memory : MIB;
+	return o;
+}
+
+static struct fsc_sender *open_sender(unsigned port, struct fsc_sender_opts o)
+{
+	struct fsc_sender *s = NULL;
+	struct fsc_err err = {0};
+
+	o = opts_for(port, o);
 	if (fsc_sender_new(&o, &s, &err))
 		fail_msg("%s", err.msg);
 	return s;
@@ -480,6 +487,152 @@ static void what_is_left_waits_on_disk(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* ---- changes ---- */
+
+static void change(struct fsc_sender *s, unsigned port, struct fsc_sender_opts o)
+{
+	struct fsc_sender_change *c = NULL;
+	struct fsc_err err = {0};
+
+	o = opts_for(port, o);
+	if (fsc_sender_try(s, &o, &c, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(fsc_sender_commit(s, c), 0);
+}
+
+static void remove_tree(const char *dir)
+{
+	char command[100];
+
+	snprintf(command, sizeof(command), "rm -r %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* The queue goes to the new address, in order, whether or not an attempt is in progress and
+ * wherever the messages are; nothing is dropped. */
+static void another_address_gets_what_is_queued(void **state)
+{
+	char dir[] = "/tmp/test_sender.XXXXXX", slashed[sizeof(dir) + 1];
+	const struct fsc_sender_opts ways[] = {
+	    {0},
+	    {.directory = dir, .disk = 10 * MIB},
+	    {.directory = dir, .disk = 10 * MIB, .memory = 1}, /* all in files */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		struct fsc_sender_opts o = ways[i];
+		struct receiver deaf, to;
+		struct fsc_sender *s;
+
+		strcpy(strstr(dir, "sender.") + 7, "XXXXXX");
+		assert_non_null(mkdtemp(dir));
+		receiver_begin(&deaf, hang);
+		receiver_begin(&to, take_it);
+		s = open_sender(deaf.port, o);
+		post(s, "a");
+		post(s, "b");
+		while (!deaf.connections)
+			usleep(1000);
+		if (o.directory) { /* the same one */
+			snprintf(slashed, sizeof(slashed), "%s/", dir);
+			o.directory = slashed;
+		}
+		change(s, to.port, o);
+		post(s, "c");
+		assert_int_equal(close_sender(s, PATIENCE_S, 3).sent, 3);
+		assert_string_equal(fsc_buf_str(&to.bodies), "a\nb\nc\n");
+		receiver_end(&to);
+		receiver_end(&deaf);
+		remove_tree(dir);
+	}
+}
+
+static void another_directory_gets_what_is_queued(void **state)
+{
+	char one[] = "/tmp/test_sender.XXXXXX", other[] = "/tmp/test_sender.XXXXXX";
+	const struct fsc_sender_opts none = {0},
+				     a = {.directory = one, .disk = 10 * MIB, .memory = 1},
+				     b = {.directory = other, .disk = 10 * MIB, .memory = 1};
+	const struct fsc_sender_opts ways[] = {none, a, b, none, b, a, none};
+	unsigned nobody = port_of_nobody();
+	struct fsc_receiver_state st;
+	struct receiver to;
+	struct fsc_sender *s;
+
+	(void)state;
+	assert_non_null(mkdtemp(one));
+	assert_non_null(mkdtemp(other));
+	s = open_sender(nobody, none);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		change(s, nobody, ways[i]);
+		post(s, (const char[]){(char)('a' + i), '\0'});
+	}
+	st = state_of(s);
+	assert_int_equal(st.queued, 7);
+	assert_int_equal(st.dropped_full, 0);
+	receiver_begin(&to, take_it);
+	change(s, to.port, none);
+	assert_int_equal(close_sender(s, PATIENCE_S, 7).sent, 7);
+	assert_string_equal(fsc_buf_str(&to.bodies), "a\nb\nc\nd\ne\nf\ng\n");
+	receiver_end(&to);
+	remove_tree(one);
+	remove_tree(other);
+}
+
+static void what_cannot_be_changed_stays(void **state)
+{
+	struct receiver to;
+	struct fsc_sender *s;
+	struct fsc_sender_change *c = NULL;
+	struct fsc_sender_opts o =
+	    opts_for(1, (struct fsc_sender_opts){.directory = "/nonexistent"});
+	struct fsc_err err = {0};
+
+	(void)state;
+	receiver_begin(&to, take_it);
+	s = open_sender(to.port, (struct fsc_sender_opts){0});
+	assert_true(fsc_sender_try(s, &o, &c, &err) < 0);
+	assert_null(c);
+	assert_non_null(strstr(err.msg, "cannot open spool directory"));
+	post(s, "a");
+	assert_int_equal(close_sender(s, PATIENCE_S, 1).sent, 1);
+	receiver_end(&to);
+}
+
+/* A removed receiver is sent what is queued, or not; one that is wanted again goes on. */
+static void leaving_does_not_wait(void **state)
+{
+	struct receiver to, deaf;
+	struct fsc_sender *s;
+
+	(void)state;
+	receiver_begin(&to, take_it);
+	receiver_begin(&deaf, hang);
+	s = open_sender(deaf.port, (struct fsc_sender_opts){0});
+	post(s, "a");
+	fsc_sender_leave(s, PATIENCE_S);
+	assert_false(fsc_sender_left(s));
+	assert_true(fsc_sender_stay(s));
+	change(s, to.port, (struct fsc_sender_opts){0});
+	post(s, "b");
+	AWAIT(s, is.sent == 2);
+	assert_false(fsc_sender_left(s));
+	fsc_sender_leave(s, PATIENCE_S); /* nothing is queued: it ends at once */
+	while (!fsc_sender_left(s))
+		usleep(1000);
+	assert_false(fsc_sender_stay(s));
+	assert_int_equal(close_sender(s, 0, 2).sent, 2);
+	s = open_sender(deaf.port, (struct fsc_sender_opts){0});
+	post(s, "c");
+	fsc_sender_leave(s, 0.05);
+	while (!fsc_sender_left(s))
+		usleep(1000);
+	assert_int_equal(close_sender(s, 0, 1).dropped_full, 1);
+	receiver_end(&deaf);
+	receiver_end(&to);
+}
+
 /* ---- what cannot be ---- */
 
 static void mistakes_are_explained(void **state)
@@ -526,6 +679,10 @@ int main(void)
 	    cmocka_unit_test(stopping_interrupts),
 	    cmocka_unit_test(the_books_balance),
 	    cmocka_unit_test(what_is_left_waits_on_disk),
+	    cmocka_unit_test(another_address_gets_what_is_queued),
+	    cmocka_unit_test(another_directory_gets_what_is_queued),
+	    cmocka_unit_test(what_cannot_be_changed_stays),
+	    cmocka_unit_test(leaving_does_not_wait),
 	    cmocka_unit_test(mistakes_are_explained),
 	};
 

@@ -227,6 +227,24 @@ static void the_disk_has_an_end_too(void **state)
 	fsc_spool_free(s);
 }
 
+static void other_limits_drop_only_what_has_no_room(void **state)
+{
+	struct fsc_spool *s = open_spool(*state, 100 * BLOCK, 100 * BLOCK);
+
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(put_large(s, i, BLOCK), 0);
+	assert_int_equal(files_in(*state, ".msg"), 0);
+	fsc_spool_limit(s, 3 * BLOCK, 100 * BLOCK); /* the oldest go to disk */
+	assert_int_equal(counts_of(s).dropped, 0);
+	assert_int_equal(files_in(*state, ".msg"), 18);
+	fsc_spool_limit(s, 3 * BLOCK, 10 * BLOCK);
+	assert_int_equal(counts_of(s).dropped, 13);
+	assert_int_equal(files_in(*state, ".msg"), 5);
+	for (int i = 13; i < 20; i++)
+		assert_int_equal(atoi(next(s)), i);
+	fsc_spool_free(s);
+}
+
 static void the_next_run_takes_over(void **state)
 {
 	struct fsc_spool *s = open_spool(*state, 3 * BLOCK, 100 * BLOCK);
@@ -504,6 +522,7 @@ int main(void)
 	    IN_DIRECTORY(beyond_memory_is_the_disk),
 	    IN_DIRECTORY(the_disk_has_an_end_too),
 	    IN_DIRECTORY(the_next_run_takes_over),
+	    IN_DIRECTORY(other_limits_drop_only_what_has_no_room),
 	    IN_DIRECTORY(a_death_loses_memory_only),
 	    cmocka_unit_test(closing_without_a_disk_drops),
 	    IN_DIRECTORY(when_closing_the_newest_are_kept),
