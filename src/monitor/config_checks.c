@@ -189,6 +189,9 @@ int fsc_config_read_headers(struct fsc_config_reader *r, const struct fsc_config
 		if (!is_header(w.key))
 			return fsc_jsonc_err(r->doc, w.value.node->key, err,
 					     "\"%.60s\" is not a header name", w.key);
+		if (!json_is_string(w.value.json))
+			return fsc_jsonc_err(r->doc, w.value.node->value, err,
+					     "a header's value must be a string");
 		rc = fsc_config_text(r, w.value, "a header's value", false, err);
 		if (!rc)
 			rc = fsc_config_push_label(to, w.key, json_string_value(w.value.json), err);
@@ -256,13 +259,15 @@ int fsc_config_read_pids(struct fsc_config_reader *r, const struct fsc_config_ke
 		return fsc_config_wrong(r, k, v, "a list of numbers", err);
 	while (fsc_jsonc_next(&w)) {
 		const json_int_t n = json_integer_value(w.value.json);
+		char text[80];
 		pid_t *pid;
 
 		if (!json_is_integer(w.value.json) || n < 1 || n > MOST)
 			return fsc_jsonc_err(r->doc, w.value.node->value, err,
 					     "an item of \"pids\" must be a whole number from 1 to "
-					     "%d",
-					     MOST);
+					     "%d, not %s",
+					     MOST,
+					     fsc_config_shown(w.value.json, text, sizeof(text)));
 		pid = fsc_vec_push(to);
 		if (!pid)
 			return fsc_err_nomem(err);

@@ -96,6 +96,7 @@ static int check_pattern(struct fsc_config_reader *r, struct fsc_jsonc_value v, 
 static int read_func(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 		     struct fsc_snoop_func *f, struct fsc_err *err)
 {
+	char text[80];
 	int rc;
 
 	if (json_is_object(v.json))
@@ -106,7 +107,8 @@ static int read_func(struct fsc_config_reader *r, struct fsc_jsonc_value v,
 	else
 		rc = fsc_jsonc_err(r->doc, v.node->value, err,
 				   "a function is a symbol in quotes, or an object with a "
-				   "\"symbol\"");
+				   "\"symbol\", not %s",
+				   fsc_config_shown(v.json, text, sizeof(text)));
 	if (rc)
 		return rc;
 	if (!f->symbol)
@@ -160,7 +162,7 @@ int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_js
 		     struct fsc_err *err)
 {
 	struct fsc_jsonc_walk w = fsc_jsonc_members(r->doc, v);
-	char group[LONGEST_GROUP + 2];
+	char group[LONGEST_GROUP + 2], text[80];
 	int rc = 0;
 
 	if (!fsc_config_is_group(key, group, sizeof(group)) || !is_group_name(group))
@@ -170,7 +172,8 @@ int fsc_config_group(struct fsc_config_reader *r, const char *key, struct fsc_js
 				     key, LONGEST_GROUP);
 	if (!json_is_object(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
-				     "\"%s\" must be an object of names and symbols", key);
+				     "\"%s\" must be an object of names and symbols, not %s", key,
+				     fsc_config_shown(v.json, text, sizeof(text)));
 	if (!note_word(r, 'g', group, "", NULL))
 		return fsc_err_nomem(err);
 	while (!rc && fsc_jsonc_next(&w))
@@ -289,6 +292,7 @@ int fsc_config_read_library(struct fsc_config_reader *r, const struct fsc_config
 			    struct fsc_jsonc_value v, void *to, struct fsc_err *err)
 {
 	struct fsc_jsonc_walk w = fsc_jsonc_members(r->doc, v);
+	char text[80];
 	int rc = 0;
 
 	(void)k;
@@ -297,7 +301,8 @@ int fsc_config_read_library(struct fsc_config_reader *r, const struct fsc_config
 	if (!json_is_array(v.json) || !json_array_size(v.json))
 		return fsc_jsonc_err(r->doc, v.node->value, err,
 				     "a library is a path or a glob such as \"libcudart.so*\", or "
-				     "a list of them");
+				     "a list of them, not %s",
+				     fsc_config_shown(v.json, text, sizeof(text)));
 	while (!rc && fsc_jsonc_next(&w))
 		rc = push_library(r, w.value, to, err);
 	return rc;

@@ -69,6 +69,9 @@ int fsc_config_object(struct fsc_config_reader *r, const struct fsc_config_key *
 /* "must be WANTED (what it is for), not a number", at v. */
 int fsc_config_wrong(struct fsc_config_reader *r, const struct fsc_config_key *k,
 		     struct fsc_jsonc_value v, const char *wanted, struct fsc_err *err);
+/* A value as the file has it, cut if it is long; of a list or an object, what it is. Returns buf.
+ */
+const char *fsc_config_shown(const json_t *v, char *buf, size_t size);
 /* Fails unless v is a string without control characters, not empty unless allowed. */
 int fsc_config_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, const char *what,
 		    bool may_be_empty, struct fsc_err *err);

@@ -31,6 +31,17 @@ static const char *kind_of(const json_t *v)
 	}
 }
 
+const char *fsc_config_shown(const json_t *v, char *buf, size_t size)
+{
+	FSC_AUTO(fsc_freep)
+	char *text = json_is_number(v) || json_is_string(v)
+			 ? json_dumps(v, JSON_ENCODE_ANY | JSON_REAL_PRECISION(12))
+			 : NULL;
+
+	snprintf(buf, size, "%s", text ? text : kind_of(v));
+	return buf;
+}
+
 int fsc_config_wrong(struct fsc_config_reader *r, const struct fsc_config_key *k,
 		     struct fsc_jsonc_value v, const char *wanted, struct fsc_err *err)
 {
@@ -62,19 +73,23 @@ int fsc_config_unknown(struct fsc_config_reader *r, size_t at, const char *what,
 static int out_of_range(struct fsc_config_reader *r, const struct fsc_config_key *k,
 			struct fsc_jsonc_value v, const char *unit, struct fsc_err *err)
 {
+	char text[80];
+
 	return fsc_jsonc_err(r->doc, v.node->value, err,
-			     "\"%s\" (%s) must be %sfrom %.12g to %.12g%s", k->name, k->what,
-			     k->or_zero ? "0 or " : "", k->min, k->max, unit);
+			     "\"%s\" (%s) must be %sfrom %.12g to %.12g%s, not %s", k->name,
+			     k->what, k->or_zero ? "0 or " : "", k->min, k->max, unit,
+			     fsc_config_shown(v.json, text, sizeof(text)));
 }
 
 int fsc_config_text(struct fsc_config_reader *r, struct fsc_jsonc_value v, const char *what,
 		    bool may_be_empty, struct fsc_err *err)
 {
 	const char *s = json_string_value(v.json);
+	char text[80];
 
 	if (!s)
 		return fsc_jsonc_err(r->doc, v.node->value, err, "%s must be a string, not %s",
-				     what, kind_of(v.json));
+				     what, fsc_config_shown(v.json, text, sizeof(text)));
 	if (!*s && !may_be_empty)
 		return fsc_jsonc_err(r->doc, v.node->value, err, "%s must not be empty", what);
 	if (strlen(s) > LONGEST)

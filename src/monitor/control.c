@@ -257,36 +257,17 @@ void fsc_control_call(struct fsc_control *c, const struct fsc_call *call,
 	}
 }
 
-static bool is_list_of(const json_t *request, const char *key, json_type type)
-{
-	const json_t *all = json_object_get(request, key);
-	size_t i;
-	json_t *one;
-
-	if (!all)
-		return true;
-	if (!json_is_array(all))
-		return false;
-	json_array_foreach(all, i, one) if (json_typeof(one) != type) return false;
-	return true;
-}
-
 static int subscribe_client(struct client *x, json_t *request, struct fsc_buf *b,
 			    struct fsc_err *err)
 {
 	const char *least = json_string_value(json_object_get(request, "min_duration"));
 	double min_ns = 0;
 
-	if (!is_list_of(request, "types", JSON_STRING) ||
-	    !is_list_of(request, "functions", JSON_STRING) ||
-	    !is_list_of(request, "groups", JSON_STRING) ||
-	    !is_list_of(request, "pids", JSON_INTEGER))
-		return fsc_err_set(
-		    err, EINVAL,
-		    "types, functions and groups are lists of strings, pids is a list of numbers");
 	if (least && !fsc_str_duration(least, strlen(least), &min_ns))
 		return fsc_err_set(err, EINVAL,
-				   "min_duration takes a time with its unit, as in \"10ms\"");
+				   "\"min_duration\" of a request must be a duration such as "
+				   "\"10ms\" (ns, us, ms, s, m), not \"%.60s\"",
+				   least);
 	json_decref(x->wants);
 	x->wants = json_incref(request);
 	x->min_ns = min_ns;
@@ -301,11 +282,15 @@ static int answer_request(struct fsc_control *c, struct client *x, json_t *reque
 			  struct fsc_buf *b, struct fsc_err *err)
 {
 	const char *what = json_string_value(json_object_get(request, "request"));
+	int rc;
 
 	if (!what)
 		return fsc_err_set(err, EINVAL,
 				   "a request is an object with a member \"request\": add, remove, "
 				   "list, stats, status, reload or subscribe");
+	rc = fsc_control_check(request, what, err);
+	if (rc)
+		return rc;
 	if (!strcmp(what, "subscribe"))
 		return subscribe_client(x, request, b, err);
 	return c->fn(request, x->local, b, c->arg, err);

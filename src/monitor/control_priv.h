@@ -35,4 +35,7 @@ struct fsc_control {
 	uint64_t dropped, refused, timed_out;
 };
 
+/* control_keys.c: fails if a member of a request is unknown or has another type. */
+int fsc_control_check(const json_t *request, const char *what, struct fsc_err *err);
+
 #endif

@@ -3,13 +3,21 @@
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
-/* Warnings are rate-limited by a budget that refills with time. */
+/* Warnings are rate-limited by a budget that refills with time. It holds a line at least: half a
+ * line a second is one every two seconds. */
+double fsc_monitor_most_warnings(const struct fsc_monitor *m)
+{
+	double most = m->config->warnings_per_s;
+
+	return most > 0 && most < 1 ? 1 : most;
+}
+
 static bool may_warn(struct fsc_monitor *m)
 {
 	uint64_t now = fsc_clock_mono();
-	double most = m->config->warnings_per_s;
+	double most = fsc_monitor_most_warnings(m);
 
-	m->warn_budget += (double)(now - m->warn_ns) / 1e9 * most;
+	m->warn_budget += (double)(now - m->warn_ns) / 1e9 * m->config->warnings_per_s;
 	m->warn_ns = now;
 	if (m->warn_budget > most)
 		m->warn_budget = most;

@@ -383,7 +383,7 @@ static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
 	fsc_ledger_begin(m->ledger);
 	m->warn_ns = fsc_clock_mono();
 	m->cpu_start = fsc_cputime_machine();
-	m->warn_budget = m->config->warnings_per_s;
+	m->warn_budget = fsc_monitor_most_warnings(m);
 	return 0;
 }
 

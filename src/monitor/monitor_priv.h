@@ -50,6 +50,8 @@ int fsc_monitor_collect(struct fsc_monitor *m, struct fsc_err *err);
 
 /* events.c: fsc_hooks_call_fn. */
 int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct fsc_err *err);
+/* How many lines about slow calls may be logged at once. */
+double fsc_monitor_most_warnings(const struct fsc_monitor *m);
 
 /* reload.c: records the file's stat; whether that has changed; reads it again, returning the error
  * or logging it. */

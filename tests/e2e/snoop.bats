@@ -218,6 +218,13 @@ counted_total() {
 	(($(grep -c ' took ' err) <= 20)) || fail "$(wc -l <err) lines"
 }
 
+@test "less than one warning a second is one now and then" {
+	configure '"slow": "100us", "warnings": 0.001, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"},' "$(cuda_libraries)"
+	snoop_run -- "$FIXTURES/cudaapp" cudaMalloc=50:0:300
+	assert_eq "said" 1 "$(grep -c ' took ' err)"
+	assert_match "not said" "$(<err)" '49 more slow calls were not logged'
+}
+
 @test "every call as an event: entries and returns are pairs" {
 	start_runner "$FIXTURES/cudaapp" ask
 	configure '"sample": 1, "cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "targets": {"pids": ['"$RUNNER"']}'

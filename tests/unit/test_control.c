@@ -189,6 +189,12 @@ static void failures_are_answered_with_their_words(void **state)
 					  "{\"request\":\"subscribe\",\"types\":\"slow\"}\n",
 					  "{\"request\":\"subscribe\",\"pids\":[\"1\"]}\n",
 					  "{\"request\":\"subscribe\",\"min_duration\":\"5\"}\n",
+					  "{\"request\":\"subscribe\",\"min_duration\":5}\n",
+					  "{\"request\":\"subscribe\",\"min_duratoin\":\"5s\"}\n",
+					  "{\"request\":\"add\",\"name\":[\"a\"]}\n",
+					  "{\"request\":\"add\",\"slow\":true}\n",
+					  "{\"request\":\"stats\",\"slow\":\"5s\"}\n",
+					  "{\"request\":\"stats\",\"by_process\":1}\n",
 					  "{\"request\":\"\xff\xfe\"}\n"};
 	struct fsc_control *c = make(path);
 	int fd = client();
@@ -207,6 +213,11 @@ static void failures_are_answered_with_their_words(void **state)
 		assert_memory_equal(text, "{\"type\":\"error\"", 15);
 		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
 	}
+	say(fd, "{\"request\":\"subscribe\",\"min_duration\":5}\n");
+	run(c);
+	assert_string_equal(heard(fd),
+			    "{\"type\":\"error\",\"message\":\"\\\"min_duration\\\" of a "
+			    "request must be a string, not 5\"}\n");
 	assert_int_equal(asked, 1);
 	assert_false(fsc_control_wants(c, "slow"));
 	assert_int_equal(fsc_control_clients(c), 1);

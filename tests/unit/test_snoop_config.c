@@ -287,18 +287,82 @@ static void wrong_types(void **state)
 	fails("{\"report\": {\"to\": null}}",
 	      "f:1:19: \"to\" (the file that reports go to) must be a string, not null");
 	fails("{\"cuda_func_sym\": {\"a\": 1}}",
-	      "f:1:25: a function is a symbol in quotes, or an object with a \"symbol\"");
+	      "f:1:25: a function is a symbol in quotes, or an object with a \"symbol\", not 1");
 	fails("{\"cuda_func_sym\": []}",
-	      "f:1:19: \"cuda_func_sym\" must be an object of names and symbols");
+	      "f:1:19: \"cuda_func_sym\" must be an object of names and symbols, not a list");
 	fails("{\"targets\": {\"pids\": [1, \"2\"]}}",
-	      "f:1:26: an item of \"pids\" must be a whole number from 1 to 4194304");
+	      "f:1:26: an item of \"pids\" must be a whole number from 1 to 4194304, not \"2\"");
 	fails("{\"targets\": {\"names\": [\"a\", 2]}}",
-	      "f:1:29: an item of \"names\" must be a string, not a number");
+	      "f:1:29: an item of \"names\" must be a string, not 2");
 	fails("{\"presets\": \"cuda\"}", "f:1:13: \"presets\" (predefined sets of functions) must "
 					 "be a list of preset names, not \"cuda\"");
-	fails("{\"labels\": {\"a\": 1}}", "f:1:18: a label's value must be a string, not a number");
+	fails("{\"labels\": {\"a\": 1}}", "f:1:18: a label's value must be a string, not 1");
 	fails("{\"libraries\": {\"cuda\": 1}}", "f:1:24: a library is a path or a glob such as "
-						"\"libcudart.so*\", or a list of them");
+						"\"libcudart.so*\", or a list of them, not 1");
+}
+
+/* Whether a value of this type can be right for a key. */
+static bool may_be(const struct fsc_config_key *k, const char *value)
+{
+	static const char *const right[] = {
+	    [FSC_CONFIG_BOOL] = "true",	 [FSC_CONFIG_UINT] = "7",     [FSC_CONFIG_NUMBER] = "7",
+	    [FSC_CONFIG_TEXT] = "\"x\"", [FSC_CONFIG_PERCENT] = "7",  [FSC_CONFIG_TEXTS] = "[]",
+	    [FSC_CONFIG_NOTE] = "\"x\"", [FSC_CONFIG_SECTION] = "{}",
+	};
+
+	if (k->type == FSC_CONFIG_OTHER) /* their own tests */
+		return strchr("\"[{", *value);
+	return k->type < sizeof(right) / sizeof(right[0]) && right[k->type] &&
+	       !strcmp(right[k->type], value);
+}
+
+/* No key takes a value of another type, whatever section it is in. */
+static void every_key_has_its_type(void **state)
+{
+	static const char *const values[] = {"null", "true", "7", "7.5", "\"x\"", "[]", "{}"};
+	struct {
+		const struct fsc_config_key *keys;
+		const char *before, *after;
+	} tables[16] = {
+	    {fsc_config_keys, "{", "}"},
+	    {fsc_config_func_keys, "{\"custom_sym\": {\"a\": {\"symbol\": \"b\",", "}}}"}};
+	static char heads[16][200];
+	size_t n = 2;
+
+	(void)state;
+	for (const struct fsc_config_key *k = fsc_config_keys; k->name; k++)
+		if (k->type == FSC_CONFIG_SECTION) {
+			snprintf(heads[n], sizeof(heads[n]), "{\"%s\": {%s%s%s", k->name,
+				 k->needs ? "\"" : "", k->needs ? k->needs : "",
+				 !k->needs		       ? ""
+				 : !strcmp(k->needs, "listen") ? "\": \":1\","
+							       : "\": \"http://h:1\",");
+			tables[n].keys = k->keys;
+			tables[n].before = heads[n];
+			tables[n++].after = "}}";
+		}
+	for (size_t t = 0; t < n; t++)
+		for (const struct fsc_config_key *k = tables[t].keys; k->name; k++)
+			for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+				struct fsc_snoop_config c;
+				struct fsc_err err = {0};
+				char text[400];
+				int rc;
+
+				if (may_be(k, values[i]) ||
+				    (k->type == FSC_CONFIG_NUMBER && i == 3) ||
+				    (k->type == FSC_CONFIG_PERCENT && i == 3) ||
+				    strstr(tables[t].before, k->name))
+					continue;
+				snprintf(text, sizeof(text), "%s\"%s\": %s%s", tables[t].before,
+					 k->name, values[i], tables[t].after);
+				rc = fsc_snoop_config_parse(text, strlen(text), "f", &c, &err);
+				fsc_snoop_config_release(&c);
+				if (!rc)
+					fail_msg("%s was read", text);
+				if (!strstr(err.msg, k->name) && !strstr(err.msg, "librar"))
+					fail_msg("%s: %s", text, err.msg);
+			}
 }
 
 static void bad_units(void **state)
@@ -334,23 +398,23 @@ static void out_of_range(void **state)
 	fsc_snoop_config_release(&c);
 	fails("{\"report\": {\"every\": \"1ns\"}}",
 	      "f:1:22: \"every\" (how often a report is written) must be 0 or from 0.1 to 86400 "
-	      "seconds");
+	      "seconds, not \"1ns\"");
 	fails("{\"report\": {\"top\": -1}}",
-	      "f:1:20: \"top\" (lines of each ranking, 0 for all) must be from 0 to 10000");
+	      "f:1:20: \"top\" (lines of each ranking, 0 for all) must be from 0 to 10000, not -1");
 	fails("{\"keep\": {\"rows\": 0}}",
 	      "f:1:19: \"rows\" (how many pairs of function and process "
-	      "are kept) must be from 1 to 1000000");
+	      "are kept) must be from 1 to 1000000, not 0");
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"timeout\": \"1ms\"}}",
 	      "f:1:46: \"timeout\" (how long one attempt may take) must be from 0.1 to 600 "
-	      "seconds");
+	      "seconds, not \"1ms\"");
 	fails("{\"spool\": {\"memory\": \"1kB\"}}",
 	      "f:1:22: \"memory\" (memory for messages that a receiver has not accepted yet) must "
-	      "be from 64000 to 16000000000 bytes");
+	      "be from 64000 to 16000000000 bytes, not \"1kB\"");
 	fails("{\"max_overhead\": 101}",
 	      "f:1:18: \"max_overhead\" (how much of the targets' time may be spent on watching "
 	      "them) must be a percentage from 0 to 100, not 101");
-	fails("{\"warnings\": -0.5}",
-	      "f:1:14: \"warnings\" (lines about slow calls a second) must be from 0 to 1000000");
+	fails("{\"warnings\": -0.5}", "f:1:14: \"warnings\" (lines about slow calls a second) must "
+				      "be from 0 to 1000000, not -0.5");
 }
 
 static void functions_refused(void **state)
@@ -411,6 +475,8 @@ static void receivers_refused(void **state)
 	      "\"headers_file\": \"x\"}}",
 	      "f:1:58: \"headers\" and \"headers_file\" cannot be combined");
 	/* No message shows what may be a secret. */
+	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": {\"A\": 12345}}}",
+	      "f:1:52: a header's value must be a string");
 	fails("{\"otlp\": {\"endpoint\": \"http://x\", \"headers\": \"A: secret\"}}",
 	      "f:1:46: \"headers\" (headers to send with every message) must be an object of names "
 	      "and strings");
@@ -734,17 +800,29 @@ static void large(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(defaults),		 cmocka_unit_test(everything),
-	    cmocka_unit_test(printed_sample),	 cmocka_unit_test(presets),
-	    cmocka_unit_test(added_later),	 cmocka_unit_test(streams),
-	    cmocka_unit_test(headers_file),	 cmocka_unit_test(unknown_words),
-	    cmocka_unit_test(wrong_types),	 cmocka_unit_test(bad_units),
-	    cmocka_unit_test(out_of_range),	 cmocka_unit_test(functions_refused),
-	    cmocka_unit_test(receivers_refused), cmocka_unit_test(examples),
-	    cmocka_unit_test(broken_files),	 cmocka_unit_test(schema_has_the_keys),
-	    cmocka_unit_test(page_has_the_keys), cmocka_unit_test(error_names),
-	    cmocka_unit_test(error_rules),	 cmocka_unit_test(libraries),
-	    cmocka_unit_test(mutations),	 cmocka_unit_test(large),
+	    cmocka_unit_test(defaults),
+	    cmocka_unit_test(everything),
+	    cmocka_unit_test(printed_sample),
+	    cmocka_unit_test(presets),
+	    cmocka_unit_test(added_later),
+	    cmocka_unit_test(streams),
+	    cmocka_unit_test(headers_file),
+	    cmocka_unit_test(unknown_words),
+	    cmocka_unit_test(wrong_types),
+	    cmocka_unit_test(every_key_has_its_type),
+	    cmocka_unit_test(bad_units),
+	    cmocka_unit_test(out_of_range),
+	    cmocka_unit_test(functions_refused),
+	    cmocka_unit_test(receivers_refused),
+	    cmocka_unit_test(examples),
+	    cmocka_unit_test(broken_files),
+	    cmocka_unit_test(schema_has_the_keys),
+	    cmocka_unit_test(page_has_the_keys),
+	    cmocka_unit_test(error_names),
+	    cmocka_unit_test(error_rules),
+	    cmocka_unit_test(libraries),
+	    cmocka_unit_test(mutations),
+	    cmocka_unit_test(large),
 	};
 
 	return cmocka_run_group_tests_name("snoop_config", tests, NULL, NULL);
