@@ -18,6 +18,7 @@ struct fsc_call_errors {
 	int64_t code;
 	const char *name; /* the library's name, "cudaErrorNoDevice"; NULL: unknown */
 	uint64_t n;
+	bool folded; /* exported as a part of one sum: there are too many */
 };
 
 /* A slow (or otherwise noteworthy) call to be exported. */

@@ -125,14 +125,16 @@ static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t
 	return 0;
 }
 
-/* See fsc_tally_move(); NULL: every row keeps its process. */
-typedef bool (*new_owner_fn)(uint32_t pid, uint32_t *to, void *arg);
+/* See fsc_tally_move_parts(); NULL: every row keeps its process. */
+typedef bool (*new_owner_fn)(const struct fsc_tally_part *p, uint32_t *to, void *arg);
 
-static uint32_t owner_of(uint32_t pid, new_owner_fn which, void *arg)
+static uint32_t owner_of(const struct fsc_count *key, const int64_t *code, new_owner_fn which,
+			 void *arg)
 {
+	const struct fsc_tally_part p = {key->func, key->pid, code};
 	uint32_t to;
 
-	return which && which(pid, &to, arg) ? to : pid;
+	return which && which(&p, &to, arg) ? to : key->pid;
 }
 
 static int add_all(struct fsc_tally *t, const struct fsc_tally *from, new_owner_fn which, void *arg,
@@ -144,7 +146,7 @@ static int add_all(struct fsc_tally *t, const struct fsc_tally *from, new_owner_
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
 
 		if (row->slot->count)
-			rc = add_row(t, row, owner_of(row->key.pid, which, arg), err);
+			rc = add_row(t, row, owner_of(&row->key, NULL, which, arg), err);
 	}
 	for (size_t i = 0; !rc && i < from->errors.n; i++) {
 		const struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
@@ -152,15 +154,15 @@ static int add_all(struct fsc_tally *t, const struct fsc_tally *from, new_owner_
 		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
 
 		if (e->n)
-			rc = fsc_tally_error(t, key->func, owner_of(key->pid, which, arg), e->code,
-					     e->n, err);
+			rc = fsc_tally_error(t, key->func, owner_of(key, &e->code, which, arg),
+					     e->code, e->n, err);
 	}
 	return rc;
 }
 
-static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
+static bool to_nobody(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 {
-	(void)pid, (void)arg;
+	(void)p, (void)arg;
 	*to = FSC_TALLY_NOBODY;
 	return true;
 }
@@ -171,8 +173,9 @@ int fsc_tally_merge(struct fsc_tally *t, const struct fsc_tally *from, bool apar
 	return add_all(t, from, apart ? NULL : to_nobody, NULL, err);
 }
 
-int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
-		   void *arg, struct fsc_err *err)
+int fsc_tally_move_parts(struct fsc_tally *t,
+			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+			 void *arg, struct fsc_err *err)
 {
 	struct fsc_tally moved;
 	int rc;
@@ -189,4 +192,22 @@ int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to
 	fsc_tally_release(t);
 	*t = moved;
 	return 0;
+}
+
+struct by_pid {
+	bool (*which)(uint32_t pid, uint32_t *to, void *arg);
+	void *arg;
+};
+
+static bool move_by_pid(const struct fsc_tally_part *p, uint32_t *to, void *arg)
+{
+	const struct by_pid *x = arg;
+
+	return x->which(p->pid, to, x->arg);
+}
+
+int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
+		   void *arg, struct fsc_err *err)
+{
+	return fsc_tally_move_parts(t, move_by_pid, &(struct by_pid){which, arg}, err);
 }

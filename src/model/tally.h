@@ -33,6 +33,15 @@ uint64_t fsc_tally_errors_of(const struct fsc_tally *t, uint32_t func, uint32_t 
 /* Adds another tally. apart: by process, otherwise all as NOBODY. */
 int fsc_tally_merge(struct fsc_tally *t, const struct fsc_tally *from, bool apart,
 		    struct fsc_err *err);
+/* Calls of a function and process, or those of them that returned one error. */
+struct fsc_tally_part {
+	uint32_t func, pid;
+	const int64_t *code; /* NULL: all calls */
+};
+/* Moves each part for which `which` returns true to the process *to. */
+int fsc_tally_move_parts(struct fsc_tally *t,
+			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+			 void *arg, struct fsc_err *err);
 /* Moves the rows of processes for which `which` returns true to the process *to. */
 int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
 		   void *arg, struct fsc_err *err);

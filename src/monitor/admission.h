@@ -1,24 +1,25 @@
-/* Which processes have series of their own on a page with a limited number of them, and which are
- * folded into one. The decision is made when a process is first seen and kept, so that its series
- * do not come and go. Only processes with rows are remembered. */
+/* Which rows have series of their own on a page with a limited number of them, and which are folded
+ * into one. It is decided when a row (of a function and a process, or an error of one) is first
+ * seen, and kept, so that series do not come and go and the folded sum never decreases. The limit
+ * holds at every moment: a row is admitted only while fewer than that are there. Only rows that
+ * exist are remembered. */
 #ifndef FSC_MONITOR_ADMISSION_H
 #define FSC_MONITOR_ADMISSION_H
 
 #include "model/tally.h"
 
 struct fsc_admission {
-	struct fsc_map states; /* pid -> enum state */
-	size_t rows;	       /* that were not folded the last time */
+	struct fsc_map states; /* of rows -> enum state */
+	struct fsc_map errors; /* likewise, of errors of rows */
+	uint32_t by;	       /* what rows were of, the last time */
 };
 
 void fsc_admission_release(struct fsc_admission *a);
-/* Marks the rows of folded processes. A new process is admitted, with all its functions, while the
- * rows of admitted ones are below the cap. Processes without rows are forgotten. */
+/* Marks folded rows, and folded errors: those of folded rows, and those beyond the cap. At most cap
+ * of each are not. If the cap is lower than it was, the last ones are folded from now on. */
 int fsc_admission_fold(struct fsc_admission *a, struct fsc_tally *t, size_t cap,
 		       struct fsc_err *err);
-/* Whether a process is known to be folded. */
-bool fsc_admission_folded(const struct fsc_admission *a, uint32_t pid);
-/* The pid may be reused from now on. */
-void fsc_admission_forget(struct fsc_admission *a, uint32_t pid);
+/* Whether a part of a tally is known to be folded. */
+bool fsc_admission_folded(const struct fsc_admission *a, const struct fsc_tally_part *p);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "monitor/admission.h"
 
@@ -110,36 +111,36 @@ struct leaving {
 	size_t n;
 };
 
-static uint32_t new_owner(const struct fsc_ledger *l, uint32_t pid)
+/* What is a part of the folded sum stays one. */
+static uint32_t new_owner(const struct fsc_ledger *l, const struct fsc_tally_part *p)
 {
-	return fsc_admission_folded(&l->admission, pid) ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
+	return fsc_admission_folded(&l->admission, p) ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
 }
 
-static bool is_leaving(uint32_t pid, uint32_t *to, void *arg)
+static bool is_leaving(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 {
 	const struct leaving *x = arg;
 	size_t at;
 
-	*to = new_owner(x->l, pid);
-	return find_ended(x->l, pid, &at) && at < x->n;
+	*to = new_owner(x->l, p);
+	return find_ended(x->l, p->pid, &at) && at < x->n;
 }
 
 /* Adds the rows of the first n exited processes to those of no process. */
 static int forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 {
 	struct leaving x = {l, n};
-	int rc = n ? fsc_tally_move(&l->past, is_leaving, &x, err) : 0;
+	int rc = n ? fsc_tally_move_parts(&l->past, is_leaving, &x, err) : 0;
 
 	/* So that the next report does not show them as new. */
 	if (!rc && n && l->before.calls.by)
-		rc = fsc_tally_move(&l->before, is_leaving, &x, err);
+		rc = fsc_tally_move_parts(&l->before, is_leaving, &x, err);
 	if (rc || !n)
 		return rc;
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t pid = (uint32_t)FSC_AT(struct ended, &l->ended, i)->pid;
 		size_t at;
 
-		fsc_admission_forget(&l->admission, pid);
 		if (find_ended(l, pid, &at) && at < n)
 			fsc_map_remove(&l->ended_at, &pid, sizeof(pid));
 	}
@@ -170,13 +171,13 @@ static void name_ended(struct fsc_ledger *l)
 }
 
 /* Late measurements of a process that has left the list get no row of their own. */
-static bool is_late(uint32_t pid, uint32_t *to, void *arg)
+static bool is_late(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 {
 	const struct fsc_ledger *l = arg;
 	size_t at;
 
-	*to = new_owner(l, pid);
-	return !find_ended(l, pid, &at);
+	*to = new_owner(l, p);
+	return !find_ended(l, p->pid, &at);
 }
 
 static int collect_ended(struct fsc_ledger *l,
@@ -189,26 +190,55 @@ static int collect_ended(struct fsc_ledger *l,
 	fsc_tally_init(&ended);
 	rc = fsc_hooks_collect(l->hooks, on_pid, arg, &ended, err);
 	if (!rc && ended.calls.rows.n)
-		rc = fsc_tally_move(&ended, is_late, l, err);
+		rc = fsc_tally_move_parts(&ended, is_late, l, err);
 	if (!rc)
 		rc = fsc_tally_merge(&l->past, &ended, true, err);
 	fsc_tally_release(&ended);
 	return rc;
 }
 
-int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
+/* How many of the list, the oldest first, must leave it at least so that the rest has so many rows
+ * at most. */
+static int too_many_rows(const struct fsc_ledger *l, size_t most, size_t *ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) uint32_t *rows = NULL;
+	size_t sum = 0, at, n = 0;
+
+	*ret = 0;
+	if (l->past.calls.rows.n <= most)
+		return 0;
+	rows = calloc(l->ended.n + 1, sizeof(*rows));
+	if (!rows)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i < l->past.calls.rows.n; i++)
+		if (find_ended(l, FSC_AT(struct fsc_latency, &l->past.calls.rows, i)->key.pid,
+			       &at)) {
+			rows[at]++;
+			sum++;
+		}
+	while (n < l->ended.n && sum > most)
+		sum -= rows[n++];
+	*ret = n;
+	return 0;
+}
+
+int fsc_ledger_collect(struct fsc_ledger *l, double keep_s, size_t keep_rows,
 		       int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
 		       struct fsc_err *err)
 {
 	uint64_t now = fsc_clock_mono();
 	int rc = collect_ended(l, on_pid, arg, err);
-	size_t n;
+	size_t n = 0;
 
 	if (rc)
 		return rc;
 	name_ended(l);
 	/* Not before: on_pid() may have removed others from the list. */
-	n = l->ended.n > MOST_ENDED ? l->ended.n - MOST_ENDED : 0;
+	rc = too_many_rows(l, keep_rows, &n, err);
+	if (rc)
+		return rc;
+	if (l->ended.n > MOST_ENDED && n < l->ended.n - MOST_ENDED)
+		n = l->ended.n - MOST_ENDED;
 	while (n < l->ended.n &&
 	       (double)(now - FSC_AT(struct ended, &l->ended, n)->at_ns) / 1e9 >= keep_s)
 		n++;
@@ -451,13 +481,7 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 	rc = fsc_ledger_total(l, apart, &ret->total, err);
 	if (rc)
 		return rc;
-	if (apart)
-		rc = fsc_admission_fold(&l->admission, &ret->total, cap, err);
-	for (size_t i = 0; !apart && i < ret->total.calls.rows.n; i++) {
-		struct fsc_latency *row = FSC_AT(struct fsc_latency, &ret->total.calls.rows, i);
-
-		row->folded = row->key.func >= cap;
-	}
+	rc = fsc_admission_fold(&l->admission, &ret->total, cap, err);
 	if (!rc)
 		rc = copy_noted(l, ret, err);
 	if (rc) {

@@ -23,8 +23,9 @@ int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err);
 /* A process starts: rows of an earlier one with its pid are added to FSC_TALLY_NOBODY. */
 int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err);
 /* Adds what exited processes have measured (on_pid: see fsc_hooks_collect()); those that exited
- * more than keep_s seconds ago are added to FSC_TALLY_NOBODY. */
-int fsc_ledger_collect(struct fsc_ledger *l, double keep_s,
+ * more than keep_s seconds ago are added to FSC_TALLY_NOBODY, and the oldest of the others if they
+ * have more rows than keep_rows. */
+int fsc_ledger_collect(struct fsc_ledger *l, double keep_s, size_t keep_rows,
 		       int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
 		       struct fsc_err *err);
 /* Everything since the start; apart: by process. Errors have names. The caller releases it. */
@@ -46,7 +47,7 @@ struct fsc_ledger_view {
 	struct fsc_summary books;
 };
 /* Fills the ledger's part of a snapshot; books, labels and so on are up to the caller. Rows beyond
- * cap are folded. */
+ * cap are folded, and errors beyond cap, too. */
 int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_ledger_view *ret,
 		    struct fsc_err *err);
 void fsc_ledger_view_release(struct fsc_ledger_view *v);

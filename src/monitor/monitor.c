@@ -186,7 +186,8 @@ static int read_events(struct fsc_monitor *m, bool collect, bool last, struct fs
 	if (!rc)
 		rc = fsc_hooks_calls(m->hooks, last, err);
 	if (!rc && (collect || last))
-		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s, on_new_pid, m, err);
+		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s,
+					m->config->max_processes_rows, on_new_pid, m, err);
 	return rc;
 }
 

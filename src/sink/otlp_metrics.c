@@ -156,7 +156,7 @@ static void put_errors(struct fsc_otlp *o, const struct fsc_series_set *t)
 		const struct fsc_series_error *sum = FSC_AT(struct fsc_series_error, &t->errors, i);
 		size_t mark = open_point(o);
 
-		put_series(o, 7, FSC_AT(struct fsc_series, &t->series, sum->series), sum->error);
+		put_series(o, 7, fsc_series_of_error(t, sum), sum->error);
 		close_sum_point(o, mark, sum->n);
 	}
 	close_metric(o, at, true);

@@ -89,8 +89,7 @@ static void fill_errors(struct page *p, const struct metric *m)
 		    FSC_AT(struct fsc_series_error, &p->set.errors, i);
 		struct series_labels labels;
 
-		label_series(FSC_AT(struct fsc_series, &p->set.series, sum->series), sum->error,
-			     &labels);
+		label_series(fsc_series_of_error(&p->set, sum), sum->error, &labels);
 		fsc_exposition_value(&p->e, labels.l, labels.n, (double)sum->n);
 	}
 }

@@ -163,12 +163,16 @@ static bool add_error(struct fsc_series_set *t, const struct fsc_call_errors *fr
 	const struct fsc_series *e = series_of_row(t, from->row);
 	struct fsc_series_error *sum;
 	const char *text;
+	uint32_t series;
 	uint64_t *at;
-	bool is_new;
+	bool is_new, folded;
 
 	if (!e)
 		return true;
-	error_key(t->series_of[from->row], e->folded, from, key);
+	folded = e->folded || from->folded;
+	series = folded ? FSC_SERIES_END : t->series_of[from->row];
+	t->folded += folded && !e->folded;
+	error_key(series, folded, from, key);
 	at = fsc_buf_failed(key) ? NULL : fsc_map_put(index, key->s, key->n, &is_new);
 	if (!at)
 		return false;
@@ -181,10 +185,19 @@ static bool add_error(struct fsc_series_set *t, const struct fsc_call_errors *fr
 	sum = text ? fsc_vec_push(&t->errors) : NULL;
 	if (!sum)
 		return false;
-	*sum = (struct fsc_series_error){.series = t->series_of[from->row],
-					 .error = e->folded ? NULL : text + sizeof(uint32_t),
-					 .n = from->n};
+	*sum = (struct fsc_series_error){
+	    .series = series, .error = folded ? NULL : text + sizeof(uint32_t), .n = from->n};
 	return true;
+}
+
+const struct fsc_series *fsc_series_of_error(const struct fsc_series_set *t,
+					     const struct fsc_series_error *e)
+{
+	static const struct fsc_series folded = {
+	    .folded = true, .first_row = FSC_SERIES_END, .first_noted = FSC_SERIES_END};
+
+	return e->series == FSC_SERIES_END ? &folded
+					   : FSC_AT(struct fsc_series, &t->series, e->series);
 }
 
 static bool add_errors(struct fsc_series_set *t, struct fsc_buf *key)

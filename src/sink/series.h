@@ -19,9 +19,8 @@ struct fsc_series {
 
 /* Calls of a series that returned one error. */
 struct fsc_series_error {
-	uint32_t series;
-	const char
-	    *error; /* its name or number, owned by the set; NULL: any, of the folded series */
+	uint32_t series;   /* FSC_SERIES_END: the sum of all that are folded */
+	const char *error; /* its name or number, owned by the set; NULL: any, of the folded ones */
 	uint64_t n;
 };
 
@@ -34,12 +33,15 @@ struct fsc_series_set {
 	uint32_t *series_of;   /* by row */
 	uint32_t *next_row, *next_noted;
 	struct fsc_vec texts; /* char *: what the names point into */
-	size_t folded;	      /* how many rows */
+	size_t folded;	      /* how many rows, and errors of other rows */
 };
 
 /* Borrows s. The caller releases *ret in any case; false: memory is out. */
 bool fsc_series_build(const struct fsc_snapshot *s, struct fsc_series_set *ret);
 void fsc_series_release(struct fsc_series_set *t);
+/* The series that an error is of. */
+const struct fsc_series *fsc_series_of_error(const struct fsc_series_set *t,
+					     const struct fsc_series_error *e);
 /* The distribution of a series' durations, with exemplars. */
 void fsc_series_spread(const struct fsc_series_set *t, const struct fsc_series *e,
 		       struct fsc_spread *ret);

@@ -73,6 +73,7 @@ struct world {
 	struct fsc_processes processes;
 	struct fsc_slow *slow;
 	struct fsc_ledger *l;
+	size_t keep_rows;
 };
 
 static void ok(int rc, const struct fsc_err *err)
@@ -85,7 +86,7 @@ static void begin(struct world *w)
 {
 	struct fsc_err err = {0};
 
-	*w = (struct world){.processes = {"app"}};
+	*w = (struct world){.processes = {"app"}, .keep_rows = 600};
 	fsc_tally_init(&w->hooks.running);
 	fsc_tally_init(&w->hooks.ended);
 	w->hooks.funcs[0].name = "f";
@@ -127,7 +128,7 @@ static void collect(struct world *w, double keep_s)
 {
 	struct fsc_err err = {0};
 
-	ok(fsc_ledger_collect(w->l, keep_s, NULL, NULL, &err), &err);
+	ok(fsc_ledger_collect(w->l, keep_s, w->keep_rows, NULL, NULL, &err), &err);
 }
 
 static uint64_t sum_of(const struct fsc_latencies *calls)
@@ -510,14 +511,14 @@ static void a_view_folds_what_has_no_room(void **state)
 	for (uint32_t pid = 1; pid <= 5; pid++)
 		measured(&w.hooks.running, 0, pid, pid);
 	noted(&w, 0, 2, 9);
-	noted(&w, 0, 77, 9);				   /* of a process without a row */
-	ok(fsc_ledger_view(w.l, true, 4, &v, &err), &err); /* both functions of two */
+	noted(&w, 0, 77, 9); /* of a process without a row */
+	ok(fsc_ledger_view(w.l, true, 2, &v, &err), &err);
 	for (size_t i = 0; i < v.total.calls.rows.n; i++)
 		folded += FSC_AT(struct fsc_latency, &v.total.calls.rows, i)->folded;
 	assert_int_equal(v.total.calls.rows.n, 5);
 	assert_int_equal(folded, 3);
 	assert_int_equal(sum_of(&v.total.calls), 15);
-	assert_int_equal(v.snapshot.series_cap, 4);
+	assert_int_equal(v.snapshot.series_cap, 2);
 	assert_int_equal(v.snapshot.n_noted, 1);
 	assert_int_equal(
 	    FSC_AT(struct fsc_latency, &v.total.calls.rows, v.snapshot.noted[0].row)->key.pid, 2);
@@ -530,6 +531,114 @@ static void a_view_folds_what_has_no_room(void **state)
 	assert_true(row_of(&v.total.calls, 1, FSC_TALLY_NOBODY)->folded);
 	assert_int_equal(v.snapshot.n_noted, 2);
 	fsc_ledger_view_release(&v);
+	end(&w);
+}
+
+/* ---- limits ---- */
+
+/* What is not shown by itself: calls and errors. */
+struct sums {
+	uint64_t calls, errors, folded_calls, folded_errors;
+	size_t rows, error_rows;
+};
+
+static struct sums view_of(struct world *w, size_t cap)
+{
+	struct fsc_ledger_view v;
+	struct fsc_err err = {0};
+	struct sums s = {0};
+
+	ok(fsc_ledger_view(w->l, true, cap, &v, &err), &err);
+	for (size_t i = 0; i < v.total.calls.rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &v.total.calls.rows, i);
+
+		s.calls += row->slot->count;
+		s.folded_calls += row->folded ? row->slot->count : 0;
+		s.rows += !row->folded;
+	}
+	for (size_t i = 0; i < v.snapshot.n_errors; i++) {
+		const struct fsc_call_errors *e = &v.snapshot.errors[i];
+
+		s.errors += e->n;
+		s.folded_errors += e->folded ? e->n : 0;
+		s.error_rows += !e->folded;
+	}
+	fsc_ledger_view_release(&v);
+	return s;
+}
+
+static size_t rows_in_memory(struct world *w)
+{
+	struct fsc_tally t;
+	struct fsc_err err = {0};
+	size_t n;
+
+	ok(fsc_ledger_total(w->l, true, &t, &err), &err);
+	n = t.calls.rows.n;
+	fsc_tally_release(&t);
+	return n;
+}
+
+/* A process begins with one function, goes on with another, fails in its own way, and ends. */
+static void live_and_die(struct world *w, uint32_t pid, size_t cap)
+{
+	struct fsc_err err = {0};
+
+	measured(&w->hooks.running, 0, pid, 1);
+	assert_true(view_of(w, cap).rows <= cap);
+	measured(&w->hooks.running, 1, pid, 2);
+	ok(fsc_tally_error(&w->hooks.running, 1, pid, (int64_t)(pid % 7), 1, &err), &err);
+	assert_true(view_of(w, cap).rows <= cap);
+	ok(fsc_ledger_ended(w->l, (pid_t)pid, &err), &err);
+	ok(fsc_tally_merge(&w->hooks.ended, &w->hooks.running, true, &err), &err);
+	fsc_tally_release(&w->hooks.running);
+	fsc_tally_init(&w->hooks.running);
+	collect(w, 1000);
+}
+
+/* At every view no more rows than the cap are shown, no call and no error is lost, the sum of those
+ * that are not shown never decreases, and memory has an end. */
+static void thousands_of_processes_stay_below_the_cap(void **state)
+{
+	enum { PROCESSES = 2000, CAP = 20 };
+	struct sums before = {0};
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	w.keep_rows = 30;
+	for (uint32_t pid = 1; pid <= PROCESSES; pid++) {
+		struct sums now;
+
+		live_and_die(&w, pid, CAP);
+		now = view_of(&w, CAP);
+		assert_true(now.rows <= CAP && now.error_rows <= CAP);
+		assert_int_equal(now.calls, 3 * pid);
+		assert_int_equal(now.errors, pid);
+		assert_true(now.folded_calls >= before.folded_calls);
+		assert_true(now.folded_errors >= before.folded_errors);
+		assert_true(rows_in_memory(&w) <= w.keep_rows + 2 * 2);
+		before = now;
+	}
+	assert_true(before.folded_calls && before.folded_errors);
+	end(&w);
+}
+
+static void many_that_end_at_once_do_not_fill_memory(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w);
+	for (uint32_t pid = 1; pid <= 500; pid++) {
+		ended(&w, pid, 1);
+		measured(&w.hooks.ended, 1, pid, 1);
+	}
+	collect(&w, 1000); /* 1000 rows, and fewer than 512 processes */
+	assert_int_equal(rows_in_memory(&w), w.keep_rows + 2);
+	assert_int_equal(calls_of(&w, 200), 0);
+	assert_int_equal(calls_of(&w, 201), 1);
+	assert_int_equal(all_calls(&w), 1000);
 	end(&w);
 }
 
@@ -549,6 +658,8 @@ int main(void)
 	    cmocka_unit_test(what_changes_hands_is_not_new),
 	    cmocka_unit_test(a_slow_call_is_in_one_report_of_a_stretch),
 	    cmocka_unit_test(a_view_folds_what_has_no_room),
+	    cmocka_unit_test(thousands_of_processes_stay_below_the_cap),
+	    cmocka_unit_test(many_that_end_at_once_do_not_fill_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
