@@ -59,6 +59,12 @@ struct fsc_receiver_state {
 	bool removed; /* no longer configured: only its counters are left */
 };
 
+/* A function that was detached because the probes cost too much. */
+struct fsc_detached {
+	const struct fsc_func *func;
+	bool detached; /* false: it is back */
+};
+
 struct fsc_snapshot {
 	uint64_t start_ns, time_ns; /* wall clock: since when, and now */
 	/* Since the start, by function, or by process (FSC_BY_PID, with its comm). Rows with
@@ -73,6 +79,8 @@ struct fsc_snapshot {
 	size_t n_labels;
 	const struct fsc_summary *books;
 	size_t functions, refused, processes;
+	const struct fsc_detached *detached;
+	size_t n_detached;
 	uint64_t reloads, failed_reloads;
 	bool config_ok; /* the configuration on disk is in force */
 	double own_cpu_s;

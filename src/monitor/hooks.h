@@ -58,12 +58,16 @@ const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64
 struct fsc_hooks_cost {
 	double ns, costliest_ns;
 	const char *costliest;
+	uint32_t func; /* its number */
 	size_t batch;
 	uint32_t row;
 };
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);
-/* Detaches the most expensive function until the configuration is reloaded. */
+/* Detaches the most expensive function until fsc_hooks_resume() or the configuration is reloaded.
+ */
 void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost);
+/* Attaches a function again. */
+int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err);
 /* At how many places a function is probed now. */
 size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func);
 /* How many functions match an entry of the configuration. */

@@ -20,6 +20,7 @@ static void add_cost(const struct fsc_hooks *h, struct batch *b, size_t at,
 			continue;
 		ret->costliest_ns = ns;
 		ret->costliest = FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->name;
+		ret->func = b->func_of[row];
 		ret->batch = at;
 		ret->row = row;
 	}
@@ -38,6 +39,28 @@ void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost)
 
 	b->off[cost->row] = true;
 	fsc_session_pause(b->session, cost->row);
+}
+
+static int resume_rows(struct batch *b, uint32_t func, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++) {
+		if (b->func_of[row] != func || !b->off[row] || b->entry_of[row] < 0)
+			continue;
+		rc = fsc_session_resume(b->session, row, err);
+		b->off[row] = rc;
+	}
+	return rc;
+}
+
+int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < h->batches.n; i++)
+		rc = resume_rows(batch_at(h, i), func, err);
+	return rc;
 }
 
 /* ---- the books ---- */

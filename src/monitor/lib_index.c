@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "proc/libs.h"
+#include "base/str.h"
 
 /* How long a library's links are trusted: a thousand paths take milliseconds to follow. */
 #define RESOLVE_EVERY_NS 1000000000ull

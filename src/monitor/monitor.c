@@ -122,6 +122,8 @@ static int make_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *
 	if (rc)
 		return rc;
 	rc = fsc_monitor_books(m, &ret->books, err);
+	if (!rc)
+		rc = fsc_monitor_throttled(m, s, err);
 	if (rc) {
 		fsc_ledger_view_release(ret);
 		return rc;
@@ -465,6 +467,8 @@ static void monitor_release(struct fsc_monitor *m)
 	if (m->inotify >= 0)
 		close(m->inotify);
 	fsc_buf_release(&m->line);
+	fsc_throttle_release(&m->throttle);
+	fsc_vec_release(&m->detached);
 	fsc_snoop_config_release(m->config);
 	free(m->config);
 }
@@ -478,7 +482,12 @@ int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_op
 		    struct fsc_err *err)
 {
 	const struct fsc_vec *words = &config->targets.command;
-	struct fsc_monitor m = {.opts = opts, .config = config, .inotify = -1, .config_ok = true};
+	struct fsc_monitor m = {.opts = opts,
+				.config = config,
+				.inotify = -1,
+				.config_ok = true,
+				.throttle = FSC_THROTTLE_INIT,
+				.detached = FSC_VEC_INIT(struct fsc_detached)};
 	struct fsc_output_opts out = *opts->out;
 	FSC_AUTO(fsc_freep) char **argv = calloc(words->n + 1, sizeof(*argv));
 	const struct fsc_run_opts ro = {.ops = &ops,

@@ -11,6 +11,7 @@
 #include "monitor/ledger.h"
 #include "monitor/monitor.h"
 #include "monitor/slow.h"
+#include "monitor/throttle.h"
 #include "run/pids.h"
 #include "run/processes.h"
 #include "run/run.h"
@@ -38,7 +39,9 @@ struct fsc_monitor {
 	uint64_t warn_ns, unwarned;
 	uint64_t budget_cpu; /* at the last check */
 	bool warned_cost;
-	struct fsc_buf line; /* of an event */
+	struct fsc_throttle throttle;
+	struct fsc_vec detached; /* struct fsc_detached: of a snapshot */
+	struct fsc_buf line;	 /* of an event */
 };
 
 /* Scans all processes, and the libraries that later ones may use, and attaches to what is new. */
@@ -72,6 +75,7 @@ int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b
 		       struct fsc_err *err);
 /* overhead.c: stays within the budget. */
 void fsc_monitor_budget(struct fsc_monitor *m);
+int fsc_monitor_throttled(struct fsc_monitor *m, struct fsc_snapshot *s, struct fsc_err *err);
 /* Logs losses outside the books, and the state of receivers. */
 void fsc_monitor_log_end(const struct fsc_monitor *m);
 

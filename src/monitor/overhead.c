@@ -1,41 +1,117 @@
 /* The budget: while the probes cost more than max_overhead, the most expensive function is
- * detached. And the messages at the end. */
+ * detached; while they cost less, detached ones are tried again. And the messages at the end. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 
 #define WARN_PERCENT 5.0 /* cost from which a warning is logged */
 
-/* Compares the cost of hits with the CPU time since the last call. */
+static const char *whose_time(bool of_machine)
+{
+	return of_machine ? "machine" : "target";
+}
+
+static void warn_cost(struct fsc_monitor *m, double share, const char *costliest, bool of_machine)
+{
+	if (share <= WARN_PERCENT || m->warned_cost)
+		return;
+	m->warned_cost = true;
+	fsc_log(FSC_LOG_WARN,
+		"the probes cost %.0f%% of the %s's CPU time, %s most of it; "
+		"\"max_overhead\" sets a limit",
+		share > 100 ? 100 : share, whose_time(of_machine),
+		costliest ? costliest : "all of them");
+}
+
+static void detach_costliest(struct fsc_monitor *m, const struct fsc_hooks_cost *cost, double share,
+			     bool of_machine)
+{
+	struct fsc_err err = {0};
+	double wait_s = 0;
+
+	fsc_hooks_pause(m->hooks, cost);
+	if (fsc_throttle_detached(&m->throttle, cost->func, share * cost->costliest_ns / cost->ns,
+				  fsc_clock_mono(), &wait_s, &err))
+		fsc_log(FSC_LOG_WARN, "%s is not attached again before a reload: %s",
+			cost->costliest, err.msg);
+	fsc_log(FSC_LOG_WARN,
+		"%s is no longer watched: probes took %.1f%% of the %s's CPU time, and "
+		"max_overhead is %g%%; it is tried again in %g s, or when the configuration is "
+		"reloaded",
+		cost->costliest, share, whose_time(of_machine), m->config->max_overhead, wait_s);
+}
+
+static void attach_due(struct fsc_monitor *m, double share, bool of_machine)
+{
+	uint64_t now = fsc_clock_mono();
+	struct fsc_err err = {0};
+	uint32_t func;
+	double wait_s;
+	const char *name;
+	size_t n;
+
+	if (!fsc_throttle_due(&m->throttle, share, m->config->max_overhead, now, &func))
+		return;
+	name = fsc_hooks_funcs(m->hooks, &n)[func].name;
+	fsc_throttle_back(&m->throttle, func, now);
+	if (!fsc_hooks_resume(m->hooks, func, &err)) {
+		fsc_log(FSC_LOG_NOTE,
+			"%s is watched again: the other probes take %.1f%% of the %s's CPU time",
+			name, share, whose_time(of_machine));
+		return;
+	}
+	fsc_log(FSC_LOG_WARN, "%s cannot be attached again: %s", name, err.msg);
+	fsc_throttle_detached(&m->throttle, func, 0, now, &wait_s, NULL);
+}
+
+/* Percent of the CPU time since the last call; negative: not known. */
+static double measure_share(struct fsc_monitor *m, const struct fsc_hooks_cost *cost,
+			    bool *of_machine)
+{
+	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, of_machine), before = m->budget_cpu;
+
+	m->budget_cpu = cpu;
+	if (before && cpu > before)
+		return 100 * cost->ns / (double)(cpu - before);
+	return before && cost->ns == 0 ? 0 : -1; /* idle */
+}
+
 void fsc_monitor_budget(struct fsc_monitor *m)
 {
 	double most = m->config->max_overhead, share;
-	uint64_t cpu;
 	struct fsc_hooks_cost cost;
 	bool of_machine;
 
-	cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, &of_machine);
 	fsc_hooks_cost(m->hooks, &cost);
-	if (!m->budget_cpu || cpu <= m->budget_cpu) {
-		m->budget_cpu = cpu;
+	share = measure_share(m, &cost, &of_machine);
+	if (share < 0)
 		return;
+	if (!most)
+		warn_cost(m, share, cost.costliest, of_machine);
+	else if (share > most && cost.costliest_ns > 0)
+		detach_costliest(m, &cost, share, of_machine);
+	else
+		attach_due(m, share, of_machine);
+}
+
+/* For snapshots: those that are detached, and those that were. */
+int fsc_monitor_throttled(struct fsc_monitor *m, struct fsc_snapshot *s, struct fsc_err *err)
+{
+	size_t n;
+	const struct fsc_func *funcs = fsc_hooks_funcs(m->hooks, &n);
+
+	m->detached.n = 0;
+	for (size_t i = 0; i < m->throttle.of.n; i++) {
+		const struct fsc_throttled *f = FSC_AT(struct fsc_throttled, &m->throttle.of, i);
+		struct fsc_detached *d = fsc_vec_push(&m->detached);
+
+		if (!d)
+			return fsc_err_nomem(err);
+		*d = (struct fsc_detached){&funcs[f->func], f->detached};
 	}
-	share = 100 * cost.ns / (double)(cpu - m->budget_cpu);
-	m->budget_cpu = cpu;
-	if (!most && share > WARN_PERCENT && !m->warned_cost) {
-		m->warned_cost = true;
-		fsc_log(FSC_LOG_WARN,
-			"the probes cost %.0f%% of the %s's CPU time, %s most of it; "
-			"\"max_overhead\" sets a limit",
-			share > 100 ? 100 : share, of_machine ? "machine" : "target",
-			cost.costliest ? cost.costliest : "all of them");
-	}
-	if (!most || share <= most || !cost.costliest_ns)
-		return;
-	fsc_log(FSC_LOG_WARN,
-		"%s is no longer watched: probes took %.1f%% of the %s's CPU time, and "
-		"max_overhead is %g%%; reload the configuration to watch it again",
-		cost.costliest, share, of_machine ? "machine" : "target", most);
-	fsc_hooks_pause(m->hooks, &cost);
+	s->detached = m->detached.data;
+	s->n_detached = m->detached.n;
+	return 0;
 }
 
 void fsc_monitor_log_end(const struct fsc_monitor *m)

@@ -70,6 +70,7 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	m->changing = true;
 	fsc_hooks_commit(m->hooks);
 	m->changing = false;
+	fsc_throttle_reset(&m->throttle);
 	m->config = fresh;
 	fsc_processes_use(m->processes, &fresh->targets);
 	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);

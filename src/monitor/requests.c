@@ -46,6 +46,8 @@ static int answer_list(struct fsc_monitor *m, const json_t *request, struct fsc_
 		fsc_json_uint(b, "places", fsc_hooks_places(m->hooks, i));
 		fsc_json_real(b, "slow_ns", e->slow_ns, 0);
 		fsc_json_uint(b, "sample", e->sample);
+		if (fsc_throttle_is_detached(&m->throttle, i))
+			fsc_json_bool(b, "detached", true);
 		fsc_json_line_end(b);
 	}
 	fsc_hooks_missing(m->hooks, put_missing, b);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "sink/exposition.h"
 #include "sink/series.h"
 
@@ -155,9 +156,44 @@ static void fill_number(struct page *p, const struct metric *m)
 
 static void fill_functions(struct page *p, const struct metric *m)
 {
+	size_t detached = 0;
+
 	(void)m;
 	put_value(p, "state", "attached", (double)p->s->functions);
 	put_value(p, "state", "refused", (double)p->s->refused);
+	for (size_t i = 0; i < p->s->n_detached; i++)
+		detached += p->s->detached[i].detached;
+	if (p->s->n_detached)
+		put_value(p, "state", "detached", (double)detached);
+}
+
+/* Names from the target are made safe, as those of series are. */
+static void fill_detached(struct page *p, const struct metric *m)
+{
+	struct fsc_buf names = {0};
+
+	(void)m;
+	for (size_t i = 0; i < p->s->n_detached && i < p->s->series_cap; i++) {
+		const struct fsc_func *f = p->s->detached[i].func;
+		const char *const texts[] = {f->group, f->name, f->binary};
+		size_t at[3];
+		struct fsc_label l[3];
+
+		fsc_buf_clear(&names);
+		for (size_t k = 0; k < 3; k++) {
+			at[k] = names.n;
+			fsc_fmt_term(&names, texts[k] ? texts[k] : "");
+			fsc_buf_putc(&names, '\0');
+		}
+		if (fsc_buf_failed(&names))
+			break;
+		l[0] = (struct fsc_label){"group", names.s + at[0]};
+		l[1] = (struct fsc_label){"function", names.s + at[1]};
+		l[2] = (struct fsc_label){"binary", names.s + at[2]};
+		fsc_exposition_value(&p->e, l + !f->group, 3 - !f->group,
+				     p->s->detached[i].detached);
+	}
+	fsc_buf_release(&names);
 }
 
 static void fill_folded(struct page *p, const struct metric *m)
@@ -310,6 +346,10 @@ static const struct metric metrics[] = {
      0},
     {{"funcscope_functions", NULL, "Functions that were requested, by state.", FSC_GAUGE},
      fill_functions,
+     0},
+    {{"funcscope_function_detached", NULL,
+      "Whether a function is not watched because of max_overhead.", FSC_GAUGE},
+     fill_detached,
      0},
     {{"funcscope_processes", NULL, "Processes that are watched.", FSC_GAUGE}, SNAPSHOT(processes)},
     {{"funcscope_config_reloads_total", NULL, "Attempts to reload the configuration.", FSC_COUNTER},

@@ -275,19 +275,39 @@ told() {
 	assert_timed work 360
 }
 
-@test "the budget: a function that costs too much is let go, and said so; another reading puts it back" {
+# seven: calls of work are counted again.
+seven() {
 	local n
+	n=$(counted work)
+	ask go 7
+	[[ $(counted work) == $((n + 7)) ]]
+}
+
+is_detached() {
+	ctl list
+	grep -q '"function":"work".*"detached":true' answer
+}
+
+@test "the budget: a function that costs too much is detached, and said so; it comes back by itself, or by a reload" {
+	local n
+	need_command curl
 	start_runner
-	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "max_overhead": "0.001%"'
+	PAGE_PORT=$(free_port)
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "max_overhead": "0.001%",
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}'
 	snoop
 	ask spin
-	eventually grep -q 'warning: work is no longer watched: .*max_overhead is 0.001%' err
+	eventually grep -q 'warning: work is no longer watched: .*max_overhead is 0.001%; it is tried again in 5 s' err
+	eventually is_detached
+	eventually page_says funcscope_function_detached 'function="work"' 1
+	page_says funcscope_functions 'state="detached"' 1 || eventually page_says funcscope_functions 'state="detached"' 1
 	ask stop
-	n=$(counted work)
-	ask go 50
-	assert_eq "let go" "$n" "$(counted work)"
-	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}'
+	eventually grep -q 'work is watched again' err
+	eventually seven
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "prometheus": {"listen": ":'"$PAGE_PORT"'"}'
 	eventually reloaded 1
+	page_says funcscope_function_detached 'function="work"' 0
+	n=$(counted work)
 	ask go 7
 	ended
 	assert_timed work $((n + 7))

@@ -336,6 +336,59 @@ static void receivers_of_one_name(void **state)
 	fsc_buf_release(&page);
 }
 
+/* Its counters stay; it is neither up nor down. */
+static void a_removed_receiver(void **state)
+{
+	const struct fsc_receiver_state receivers[] = {
+	    {.name = "otlp", .sent = 4, .removed = true}};
+	const struct fsc_snapshot s = {.receivers = receivers, .n_receivers = 1};
+	struct fsc_buf page = page_of(&s, TEXT);
+
+	(void)state;
+	has_line(&page, "funcscope_forward_sent_total{receiver=\"otlp\"} 4");
+	assert_int_equal(lines_with(&page, "funcscope_forward_up{"), 0);
+	fsc_buf_release(&page);
+}
+
+static void detached_functions(void **state)
+{
+	static const struct fsc_func funcs[] = {{.name = "a\n\x1b", .group = "g", .binary = "/b"},
+						{.name = "vfs_read", .binary = "kernel"}};
+	const struct fsc_detached detached[] = {{&funcs[0], true}, {&funcs[1], false}};
+	const struct fsc_snapshot s = {.detached = detached, .n_detached = 2, .series_cap = 10};
+	struct fsc_buf page = page_of(&s, TEXT);
+
+	(void)state;
+	check_text(&page);
+	has_line(&page, "funcscope_functions{state=\"detached\"} 1");
+	has_line(&page, "funcscope_function_detached{group=\"g\",function=\"a\\\\x0a\\\\x1b\","
+			"binary=\"/b\"} 1");
+	has_line(&page, "funcscope_function_detached{function=\"vfs_read\",binary=\"kernel\"} 0");
+	fsc_buf_release(&page);
+}
+
+/* Errors beyond the limit are one series, with those of folded rows. */
+static void folded_errors(void **state)
+{
+	struct fsc_latencies l = snap_latencies(FSC_BY_PID);
+	const struct fsc_call_errors errors[] = {{.row = 0, .code = 1, .n = 1},
+						 {.row = 0, .code = 2, .n = 20, .folded = true},
+						 {.row = 0, .code = 3, .n = 300, .folded = true},
+						 {.row = 1, .code = 3, .n = 4000}};
+	struct fsc_snapshot s = {.calls = &l, .errors = errors, .n_errors = 4};
+	struct fsc_buf page;
+
+	(void)state;
+	FSC_AT(struct fsc_latency, &l.rows, 1)->folded = true;
+	page = page_of(&s, TEXT);
+	check_text(&page);
+	has_line(&page, "funcscope_call_errors_total{overflow=\"true\"} 4320");
+	assert_int_equal(lines_with(&page, "funcscope_call_errors_total{"), 2);
+	has_line(&page, "funcscope_series_folded 3");
+	fsc_buf_release(&page);
+	fsc_latencies_release(&l);
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
 	struct fsc_summary books = snap_books;
@@ -485,6 +538,9 @@ int main(void)
 	    cmocka_unit_test(names_that_look_the_same),
 	    cmocka_unit_test(constant_labels_that_do_not_fit),
 	    cmocka_unit_test(receivers_of_one_name),
+	    cmocka_unit_test(a_removed_receiver),
+	    cmocka_unit_test(detached_functions),
+	    cmocka_unit_test(folded_errors),
 	    cmocka_unit_test(what_is_not_known_is_left_out),
 	    cmocka_unit_test(many_rows),
 	    cmocka_unit_test(openmetrics),
