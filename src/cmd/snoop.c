@@ -107,13 +107,9 @@ static int run_monitor(struct fsc_snoop_config *c, const struct snoop_opts *so,
 					    .pids = so->numbers.data,
 					    .n_pids = so->numbers.n,
 					    .no_control = so->no_socket};
-	/* A reload may have replaced the configuration by then. */
-	FSC_AUTO(fsc_freep) char *to = c->report.to ? strdup(c->report.to) : NULL;
 
 	if (out->format < 0)
 		out->format = c->report.json ? 1 : 0; /* as in the list of formats */
-	if (!out->output)
-		out->output = to;
 	return fsc_monitor_run(c, &mo, err);
 }
 

@@ -81,6 +81,9 @@ struct fsc_snapshot {
 	size_t functions, refused, processes;
 	const struct fsc_detached *detached;
 	size_t n_detached;
+	const struct fsc_named *skipped; /* what was left out for lack of memory, by name */
+	size_t n_skipped;
+	uint64_t reports_dropped; /* that could not be written */
 	uint64_t reloads, failed_reloads;
 	bool config_ok; /* the configuration on disk is in force */
 	double own_cpu_s;

@@ -38,8 +38,10 @@ static struct fsc_latency *row_number(struct fsc_tally *t, uint32_t func, uint32
 		return NULL;
 	if (is_new) {
 		row = fsc_latencies_add(&t->calls);
-		if (!row)
+		if (!row) {
+			fsc_map_remove(&t->row_at, &key, sizeof(key));
 			return NULL;
+		}
 		*at = t->calls.rows.n - 1;
 		row->key.func = func;
 		row->key.pid = pid;
@@ -90,6 +92,8 @@ int fsc_tally_error(struct fsc_tally *t, uint32_t func, uint32_t pid, int64_t co
 	e = !at	     ? NULL
 	    : is_new ? fsc_vec_push(&t->errors)
 		     : FSC_AT(struct fsc_call_errors, &t->errors, *at);
+	if (!e && at)
+		fsc_map_remove(&t->error_at, &key, sizeof(key));
 	if (!e)
 		return fsc_err_nomem(err);
 	if (is_new) {
@@ -191,6 +195,38 @@ int fsc_tally_move_parts(struct fsc_tally *t,
 	moved.calls.by = t->calls.by;
 	fsc_tally_release(t);
 	*t = moved;
+	return 0;
+}
+
+/* What was moved counts nothing in the source any more. */
+int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
+		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+		    void *arg, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < from->errors.n; i++) {
+		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
+		const struct fsc_count *key =
+		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
+
+		if (e->n)
+			rc = fsc_tally_error(t, key->func, owner_of(key, &e->code, which, arg),
+					     e->code, e->n, err);
+		e->n = rc ? e->n : 0;
+	}
+	for (size_t i = 0; !rc && i < from->calls.rows.n; i++) {
+		struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
+
+		if (row->slot->count)
+			rc = add_row(t, row, owner_of(&row->key, NULL, which, arg), err);
+		if (!rc)
+			memset(row->slot, 0, sizeof(*row->slot));
+	}
+	if (rc)
+		return rc;
+	fsc_tally_release(from);
+	fsc_tally_init(from);
 	return 0;
 }
 

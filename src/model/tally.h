@@ -42,6 +42,11 @@ struct fsc_tally_part {
 int fsc_tally_move_parts(struct fsc_tally *t,
 			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 			 void *arg, struct fsc_err *err);
+/* Moves everything of another tally here, each part to the process that `which` says, if it returns
+ * true. After a failure the rest is still there, to be moved later. */
+int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
+		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+		    void *arg, struct fsc_err *err);
 /* Moves the rows of processes for which `which` returns true to the process *to. */
 int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
 		   void *arg, struct fsc_err *err);

@@ -125,7 +125,7 @@ static int check_label(struct fsc_config_reader *r, size_t at, const char *name,
 {
 	static const char *const taken[] = {"group", "function", "binary",   "pid",    "comm",
 					    "error", "le",	 "overflow", "reason", "receiver",
-					    "state", "result",	 "version"};
+					    "state", "result",	 "version",  "step"};
 
 	if (!is_label(name))
 		return fsc_jsonc_err(

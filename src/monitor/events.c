@@ -69,6 +69,7 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 	if (c->slow)
 		rc = fsc_slow_add(m->slow, &call, func, entry ? entry->slow_ns : 0,
 				  fsc_hooks_error(m->hooks, func, c->ret), &noted, err);
+	rc = fsc_monitor_spare(m, FSC_STEP_SLOW, rc, err);
 	if (rc)
 		return rc;
 	if (noted)

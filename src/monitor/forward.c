@@ -339,10 +339,9 @@ static int new_slow_calls(struct fsc_forward *f, struct receiver *r, const struc
 			  struct fsc_vec *ret, struct fsc_err *err)
 {
 	struct fsc_vec all = FSC_VEC_INIT(const struct fsc_noted_call *);
-	uint64_t missed = 0;
+	uint64_t missed = 0, before = r->since;
 	int rc = fsc_slow_since(f->slow, funcs, &r->since, &all, &missed, err);
 
-	f->missed += missed;
 	for (size_t i = 0; !rc && i < all.n; i++) {
 		struct fsc_noted_call *slot = fsc_vec_push(ret);
 
@@ -352,6 +351,10 @@ static int new_slow_calls(struct fsc_forward *f, struct receiver *r, const struc
 			*slot = **FSC_AT(const struct fsc_noted_call *, &all, i);
 	}
 	fsc_vec_release(&all);
+	if (rc)
+		r->since = before; /* they are sent with the next message */
+	else
+		f->missed += missed;
 	return rc;
 }
 

@@ -25,12 +25,13 @@ struct fsc_ledger {
 	struct fsc_hooks *hooks;
 	struct fsc_processes *processes;
 	struct fsc_slow *slow;
-	struct fsc_tally past;	 /* of exited processes */
-	struct fsc_vec ended;	 /* struct ended, the oldest first */
-	struct fsc_map ended_at; /* pid -> how many had exited before it */
-	uint64_t left;		 /* how many of those have left the list */
-	struct fsc_tally before; /* at the last report */
-	uint64_t kept;		 /* calls, at the last reading */
+	struct fsc_tally past;	  /* of exited processes */
+	struct fsc_tally arrived; /* of exited processes, while memory is too short to add it */
+	struct fsc_vec ended;	  /* struct ended, the oldest first */
+	struct fsc_map ended_at;  /* pid -> how many had exited before it */
+	uint64_t left;		  /* how many of those have left the list */
+	struct fsc_tally before;  /* at the last report */
+	uint64_t kept;		  /* calls, at the last reading */
 	uint64_t start_ns, start_mono, before_mono;
 	uint64_t end_mono;    /* 0: running */
 	uint64_t slow_before; /* the last slow call of the last report */
@@ -49,6 +50,7 @@ int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, str
 	l->slow = slow;
 	l->ended = FSC_VEC_INIT(struct ended);
 	fsc_tally_init(&l->past);
+	fsc_tally_init(&l->arrived);
 	fsc_tally_init(&l->before);
 	fsc_ledger_begin(l);
 	*ret = l;
@@ -66,6 +68,7 @@ void fsc_ledger_free(struct fsc_ledger *l)
 	if (!l)
 		return;
 	fsc_tally_release(&l->past);
+	fsc_tally_release(&l->arrived);
 	fsc_tally_release(&l->before);
 	fsc_vec_release(&l->ended);
 	fsc_map_release(&l->ended_at);
@@ -83,10 +86,11 @@ void fsc_ledger_end(struct fsc_ledger *l)
 int fsc_ledger_ended(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
 	const uint32_t key = (uint32_t)pid;
-	uint64_t *at = fsc_map_put(&l->ended_at, &key, sizeof(key), NULL);
-	struct ended *e = at ? fsc_vec_push(&l->ended) : NULL;
+	struct ended *e = fsc_vec_push(&l->ended);
+	uint64_t *at = e ? fsc_map_put(&l->ended_at, &key, sizeof(key), NULL) : NULL;
 
-	if (!e)
+	l->ended.n -= e && !at;
+	if (!at)
 		return fsc_err_nomem(err);
 	*at = l->left + l->ended.n - 1;
 	*e = (struct ended){.pid = pid, .at_ns = fsc_clock_mono()};
@@ -180,21 +184,14 @@ static bool is_late(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 	return !find_ended(l, p->pid, &at);
 }
 
+/* What memory is too short for now is added the next time. */
 static int collect_ended(struct fsc_ledger *l,
 			 int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
 			 struct fsc_err *err)
 {
-	struct fsc_tally ended;
-	int rc;
+	int rc = fsc_hooks_collect(l->hooks, on_pid, arg, &l->arrived, err);
 
-	fsc_tally_init(&ended);
-	rc = fsc_hooks_collect(l->hooks, on_pid, arg, &ended, err);
-	if (!rc && ended.calls.rows.n)
-		rc = fsc_tally_move_parts(&ended, is_late, l, err);
-	if (!rc)
-		rc = fsc_tally_merge(&l->past, &ended, true, err);
-	fsc_tally_release(&ended);
-	return rc;
+	return rc ? rc : fsc_tally_drain(&l->past, &l->arrived, is_late, l, err);
 }
 
 /* How many of the list, the oldest first, must leave it at least so that the rest has so many rows
@@ -268,6 +265,8 @@ static int read_tally(struct fsc_ledger *l, struct fsc_tally *ret, struct fsc_er
 {
 	int rc = fsc_tally_merge(ret, &l->past, true, err);
 
+	if (!rc)
+		rc = fsc_tally_merge(ret, &l->arrived, true, err);
 	return rc ? rc : fsc_hooks_read(l->hooks, ret, err);
 }
 
@@ -424,7 +423,7 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
 		      unsigned top, struct fsc_err *err)
 {
-	uint64_t mono = fsc_clock_mono();
+	uint64_t mono = fsc_clock_mono(), slow_before = l->slow_before;
 	struct fsc_latencies delta;
 	struct fsc_tally now;
 	int rc = fsc_ledger_total(l, apart, &now, err);
@@ -443,10 +442,15 @@ int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, b
 		rc = write_report(l, sink, &now, &delta, &l->before, top, err);
 		fsc_latencies_release(&delta);
 	}
+	if (rc) {
+		l->slow_before = slow_before;
+		fsc_tally_release(&now);
+		return rc;
+	}
 	fsc_tally_release(&l->before);
 	l->before = now;
 	l->before_mono = mono;
-	return rc;
+	return 0;
 }
 
 /* ---- snapshots ---- */

@@ -32,7 +32,7 @@ int fsc_ledger_collect(struct fsc_ledger *l, double keep_s, size_t keep_rows,
 int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err);
 /* The number of calls in the last total, report or view, for the books. */
 uint64_t fsc_ledger_kept(const struct fsc_ledger *l);
-/* Writes what is new since the last report, or everything. */
+/* Writes what is new since the last report that was written, or everything. */
 int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
 		      unsigned top, struct fsc_err *err);
 /* Puts struct fsc_call_errors in the order of a report: by calls, then function name, then code.

@@ -132,6 +132,7 @@ static int make_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *
 	s->n_labels = m->config->labels.n;
 	s->functions = ret->books.attached;
 	s->refused = ret->books.n_refused;
+	fsc_monitor_shortages(m, s);
 	s->reloads = m->reloads;
 	s->failed_reloads = m->failed_reloads;
 	s->config_ok = m->config_ok && !(m->opts->path && access(m->opts->path, R_OK));
@@ -147,7 +148,9 @@ static int make_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *
 static int monitor_reload(struct fsc_run *r, struct fsc_err *err)
 {
 	(void)err;
-	return fsc_monitor_reload_and_log(r->state);
+	fsc_monitor_reload_and_log(r->state);
+	fsc_monitor_reopen(r->state);
+	return 0;
 }
 
 /* The file itself, written or moved there; or the link of a mounted ConfigMap ("..data"). */
@@ -174,7 +177,17 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 			config |= is_of_config(m, e);
 			at += (ssize_t)(sizeof(*e) + e->len);
 		}
-	return config && fsc_monitor_file_changed(m) ? fsc_monitor_reload_and_log(m) : 0;
+	if (config && fsc_monitor_file_changed(m))
+		fsc_monitor_reload_and_log(m);
+	return 0;
+}
+
+static int collect_exited(struct fsc_monitor *m, struct fsc_err *err)
+{
+	int rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s,
+				    m->config->max_processes_rows, on_new_pid, m, err);
+
+	return fsc_monitor_spare(m, FSC_STEP_COLLECT, rc, err);
 }
 
 /* collect: also adds what exited processes have measured. */
@@ -187,10 +200,8 @@ static int read_events(struct fsc_monitor *m, bool collect, bool last, struct fs
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)
 		rc = fsc_hooks_calls(m->hooks, last, err);
-	if (!rc && (collect || last))
-		rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s,
-					m->config->max_processes_rows, on_new_pid, m, err);
-	return rc;
+	rc = fsc_monitor_spare(m, FSC_STEP_EVENTS, rc, err);
+	return !rc && (collect || last) ? collect_exited(m, err) : rc;
 }
 
 int fsc_monitor_collect(struct fsc_monitor *m, struct fsc_err *err)
@@ -212,8 +223,11 @@ static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 
 	(void)loop, (void)n;
+	if (m->rescan)
+		fsc_processes_replay(m->processes);
+	m->rescan = false;
 	m->scanning = true;
-	return fsc_hooks_libraries(m->hooks, err);
+	return fsc_monitor_spare(m, FSC_STEP_SCAN, fsc_hooks_libraries(m->hooks, err), err);
 }
 
 /* Thousands of processes take long: the page and the control socket have their turns in between. */
@@ -227,11 +241,17 @@ static int scan_part(struct fsc_monitor *m, struct fsc_err *err)
 	return rc;
 }
 
+/* Once a second: what may have been overlooked is looked at again. */
+static int rescan_if_needed(struct fsc_loop *loop, struct fsc_monitor *m, struct fsc_err *err)
+{
+	return m->rescan ? on_scan(loop, 0, m, err) : 0;
+}
+
 static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
-	(void)loop, (void)n, (void)err;
+	(void)n;
 	fsc_monitor_budget(arg);
-	return 0;
+	return rescan_if_needed(loop, arg, err);
 }
 
 static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
@@ -244,10 +264,10 @@ static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 	if (!rc && fsc_processes_all_exited(m->processes))
 		fsc_run_all_exited(r, fsc_processes_count(m->processes, true));
 	if (!rc)
-		rc = fsc_forward_tick(m->forward, err);
+		rc = fsc_monitor_spare(m, FSC_STEP_SEND, fsc_forward_tick(m->forward, err), err);
 	fsc_forward_serve(m->forward);
 	if (!rc && m->control)
-		rc = fsc_control_run(m->control, err);
+		rc = fsc_monitor_spare(m, FSC_STEP_CLIENT, fsc_control_run(m->control, err), err);
 	return rc;
 }
 
@@ -255,9 +275,15 @@ static int monitor_report(struct fsc_run *r, bool last, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
 	const struct fsc_snoop_report *o = &m->config->report;
+	int64_t mark = fsc_output_mark(&r->sink);
 	int rc = last ? 0 : read_events(m, false, false, err);
 
-	return rc ? rc : fsc_ledger_report(m->ledger, &r->sink, o->by_process, last, o->top, err);
+	if (rc)
+		return rc;
+	rc = fsc_ledger_report(m->ledger, &r->sink, o->by_process, last, o->top, err);
+	if (last)
+		return rc;
+	return fsc_monitor_wrote(m, mark, fsc_monitor_spare(m, FSC_STEP_REPORT, rc, err), err);
 }
 
 static int on_page(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -469,6 +495,7 @@ static void monitor_release(struct fsc_monitor *m)
 	fsc_buf_release(&m->line);
 	fsc_throttle_release(&m->throttle);
 	fsc_vec_release(&m->detached);
+	free(m->to);
 	fsc_snoop_config_release(m->config);
 	free(m->config);
 }
@@ -488,11 +515,10 @@ int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_op
 				.config_ok = true,
 				.throttle = FSC_THROTTLE_INIT,
 				.detached = FSC_VEC_INIT(struct fsc_detached)};
-	struct fsc_output_opts out = *opts->out;
 	FSC_AUTO(fsc_freep) char **argv = calloc(words->n + 1, sizeof(*argv));
 	const struct fsc_run_opts ro = {.ops = &ops,
 					.state = &m,
-					.out = &out,
+					.out = &m.out,
 					.data = FSC_DATA_REPORTS,
 					.command = words->n ? argv : NULL,
 					.tick_s = TICK};
@@ -500,8 +526,12 @@ int fsc_monitor_run(struct fsc_snoop_config *config, const struct fsc_monitor_op
 
 	for (size_t i = 0; argv && i < words->n; i++)
 		argv[i] = *FSC_AT(char *, words, i);
-	out.interval = fsc_monitor_interval(&m);
-	rc = argv ? fsc_run(&ro, err) : fsc_err_nomem(err);
+	m.out = *opts->out;
+	m.out.interval = fsc_monitor_interval(&m);
+	m.to = config->report.to ? strdup(config->report.to) : NULL;
+	if (!m.out.output)
+		m.out.output = m.to;
+	rc = argv && (m.to || !config->report.to) ? fsc_run(&ro, err) : fsc_err_nomem(err);
 	monitor_release(&m);
 	return rc;
 }

@@ -16,6 +16,23 @@
 #include "run/processes.h"
 #include "run/run.h"
 
+/* What may be left out when memory is out. */
+enum fsc_step {
+	FSC_STEP_EVENTS,
+	FSC_STEP_COLLECT,
+	FSC_STEP_SCAN,
+	FSC_STEP_REPORT,
+	FSC_STEP_SEND,
+	FSC_STEP_SLOW,
+	FSC_STEP_CLIENT,
+	FSC_STEPS,
+};
+
+struct fsc_shortage {
+	uint64_t n;
+	bool now;
+};
+
 struct fsc_monitor {
 	const struct fsc_monitor_opts *opts;
 	struct fsc_snoop_config *config; /* in force; owned */
@@ -42,6 +59,13 @@ struct fsc_monitor {
 	struct fsc_throttle throttle;
 	struct fsc_vec detached; /* struct fsc_detached: of a snapshot */
 	struct fsc_buf line;	 /* of an event */
+	struct fsc_output_opts out;
+	char *to;		  /* report.to in force; owned */
+	uint64_t reports_dropped; /* that could not be written */
+	bool output_down;
+	struct fsc_shortage shortages[FSC_STEPS];
+	struct fsc_named skipped[FSC_STEPS]; /* of a snapshot */
+	bool rescan;			     /* something may have been overlooked */
 };
 
 /* Scans all processes, and the libraries that later ones may use, and attaches to what is new. */
@@ -60,7 +84,7 @@ double fsc_monitor_most_warnings(const struct fsc_monitor *m);
  * or logging it. */
 void fsc_monitor_note_file(struct fsc_monitor *m);
 bool fsc_monitor_file_changed(const struct fsc_monitor *m);
-int fsc_monitor_reload_and_log(struct fsc_monitor *m);
+void fsc_monitor_reload_and_log(struct fsc_monitor *m);
 int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err);
 /* Puts another configuration in force and takes ownership; after a failure, everything is as it was
  * and the caller still owns it. */
@@ -69,6 +93,25 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 int fsc_monitor_check_pids(const struct fsc_snoop_config *c, struct fsc_err *err);
 /* The books of the last reading of the ledger. */
 int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err);
+
+/* shortage.c: what became of a step. Lack of memory is counted, and logged once; any other failure
+ * is returned. */
+int fsc_monitor_spare(struct fsc_monitor *m, enum fsc_step step, int rc, struct fsc_err *err);
+/* For snapshots. */
+void fsc_monitor_shortages(struct fsc_monitor *m, struct fsc_snapshot *s);
+/* What became of a report that was begun at a mark of the output; failures as above. */
+int fsc_monitor_wrote(struct fsc_monitor *m, int64_t mark, int rc, struct fsc_err *err);
+/* Opens the output's path if the file was moved away. */
+void fsc_monitor_reopen(struct fsc_monitor *m);
+/* The output of another configuration: opened, and then used or not. */
+struct fsc_new_output {
+	FILE *out; /* NULL: the same */
+	char *to;
+};
+int fsc_monitor_try_output(struct fsc_monitor *m, const struct fsc_snoop_config *fresh,
+			   struct fsc_new_output *ret, struct fsc_err *err);
+void fsc_monitor_take_output(struct fsc_monitor *m, const struct fsc_new_output *o);
+void fsc_monitor_drop_output(const struct fsc_new_output *o);
 
 /* requests.c: fsc_control_fn. */
 int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,

@@ -122,6 +122,9 @@ void fsc_monitor_log_end(const struct fsc_monitor *m)
 	if (m->unwarned)
 		fsc_log(FSC_LOG_NOTE, "%llu more slow calls were not logged",
 			(unsigned long long)m->unwarned);
+	if (m->reports_dropped)
+		fsc_log(FSC_LOG_WARN, "%llu reports could not be written",
+			(unsigned long long)m->reports_dropped);
 	if (m->events_dropped)
 		fsc_log(FSC_LOG_WARN,
 			"%llu events were dropped because their readers were too slow",

@@ -23,7 +23,7 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 
 /* Everything that can fail. anew: the targets have changed. */
 static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fresh, bool anew,
-		      struct fsc_err *err)
+		      struct fsc_new_output *output, struct fsc_err *err)
 {
 	int rc = fsc_hooks_try(m->hooks, fresh, anew, err);
 
@@ -33,6 +33,8 @@ static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fres
 		fsc_processes_retarget(m->processes, &fresh->targets);
 	fsc_processes_replay(m->processes);
 	rc = fsc_monitor_scan(m, err);
+	if (!rc)
+		rc = fsc_monitor_try_output(m, fresh, output, err);
 	/* Last, since it cannot be undone. */
 	if (!rc && m->forward)
 		rc = fsc_forward_reload(m->forward, fresh, err);
@@ -55,14 +57,17 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 {
 	struct fsc_snoop_config *old = m->config;
 	bool anew = !fsc_filter_same(&old->targets, &fresh->targets);
+	struct fsc_new_output output = {0};
+	struct fsc_err why = {0};
 	int rc = fsc_monitor_check_pids(fresh, err);
 
 	if (!rc)
 		rc = fsc_monitor_collect(m, err);
 	if (rc)
 		return rc;
-	rc = try_config(m, fresh, anew, err);
+	rc = try_config(m, fresh, anew, &output, err);
 	if (rc) {
+		fsc_monitor_drop_output(&output);
 		fsc_hooks_abandon(m->hooks);
 		rescan_config(m, anew);
 		return rc;
@@ -74,9 +79,12 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	m->config = fresh;
 	fsc_processes_use(m->processes, &fresh->targets);
 	fsc_slow_limit(m->slow, fresh->keep_slowest, fresh->keep_latest);
+	fsc_monitor_take_output(m, &output);
 	fsc_snoop_config_release(old);
 	free(old);
-	return fsc_run_interval(m->run, fsc_monitor_interval(m), err);
+	if (fsc_run_interval(m->run, fsc_monitor_interval(m), &why))
+		fsc_log(FSC_LOG_WARN, "reports come at the end alone: %s", why.msg);
+	return 0;
 }
 
 /* The command and the pids of the command line stay targets. */
@@ -123,7 +131,7 @@ int fsc_monitor_reload(struct fsc_monitor *m, struct fsc_err *err)
 }
 
 /* After a signal or a change of the file: the outcome is logged. */
-int fsc_monitor_reload_and_log(struct fsc_monitor *m)
+void fsc_monitor_reload_and_log(struct fsc_monitor *m)
 {
 	struct fsc_err why = {0};
 	int rc = fsc_monitor_reload(m, &why);
@@ -133,7 +141,6 @@ int fsc_monitor_reload_and_log(struct fsc_monitor *m)
 	else
 		fsc_log(FSC_LOG_WARN, "%s%s%s; the previous configuration stays in force", why.msg,
 			why.hint[0] ? "; " : "", why.hint);
-	return rc == -ENOMEM ? rc : 0;
 }
 
 bool fsc_monitor_file_changed(const struct fsc_monitor *m)

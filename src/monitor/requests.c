@@ -106,6 +106,8 @@ static int answer_status(struct fsc_monitor *m, const json_t *request, struct fs
 	fsc_json_bool(b, "config_ok", m->config_ok);
 	fsc_json_uint(b, "reloads", m->reloads);
 	fsc_json_uint(b, "failed_reloads", m->failed_reloads);
+	if (m->reports_dropped)
+		fsc_json_uint(b, "reports_dropped", m->reports_dropped);
 	fsc_json_uint(b, "processes", fsc_processes_count(m->processes, false));
 	fsc_json_uint(b, "slow_calls", fsc_slow_count(m->slow));
 	fsc_json_uint(b, "clients", fsc_control_clients(m->control));

@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const struct fsc_opt fsc_output_when_opts[] = {
@@ -45,24 +47,24 @@ static bool to_file(const char *path)
 }
 
 /* Nonblocking: a FIFO without a reader is an error, not a reason to hang with probes attached. */
-static FILE *open_file(const char *path)
+static FILE *open_file(const char *path, int how)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | how, 0666);
 
 	if (fd < 0)
 		return NULL;
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-	return fdopen(fd, "w");
+	return fdopen(fd, how & O_APPEND ? "a" : "w");
 }
 
-int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err)
+static int output_to(const char *path, int how, struct fsc_sink *sink, struct fsc_err *err)
 {
 	struct winsize ws;
 
 	sink->out = stdout;
 	sink->side = stderr;
 	if (to_file(path)) {
-		sink->out = open_file(path);
+		sink->out = open_file(path, how);
 		if (!sink->out)
 			return fsc_err_sys(err, errno, "cannot write to '%s'", path);
 	} else if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) {
@@ -73,6 +75,52 @@ int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err)
 		sink->width = ws.ws_col;
 	}
 	return 0;
+}
+
+int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err)
+{
+	return output_to(path, O_TRUNC, sink, err);
+}
+
+int fsc_output_append(const char *path, struct fsc_sink *ret, struct fsc_err *err)
+{
+	return output_to(path, O_APPEND, ret, err);
+}
+
+static bool is_regular(const struct fsc_sink *sink, struct stat *st)
+{
+	return sink->out && sink->out != stdout && !fstat(fileno(sink->out), st) &&
+	       S_ISREG(st->st_mode);
+}
+
+bool fsc_output_moved(const char *path, const struct fsc_sink *sink)
+{
+	struct stat have, there;
+
+	if (!to_file(path) || !is_regular(sink, &have))
+		return false;
+	return stat(path, &there) || have.st_dev != there.st_dev || have.st_ino != there.st_ino;
+}
+
+int64_t fsc_output_mark(const struct fsc_sink *sink)
+{
+	struct stat st;
+	int fd;
+
+	if (!is_regular(sink, &st))
+		return -1;
+	fd = fileno(sink->out);
+	return fcntl(fd, F_GETFL) & O_APPEND ? st.st_size : lseek(fd, 0, SEEK_CUR);
+}
+
+void fsc_output_undo(struct fsc_sink *sink, int64_t mark)
+{
+	int fd = fileno(sink->out);
+
+	__fpurge(sink->out);
+	clearerr(sink->out);
+	if (mark >= 0 && !ftruncate(fd, mark))
+		lseek(fd, mark, SEEK_SET);
 }
 
 int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct fsc_sink *sink,

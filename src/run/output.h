@@ -4,6 +4,7 @@
 #define FSC_RUN_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/opt.h"
 #include "sink/sink.h"
@@ -35,6 +36,15 @@ int fsc_output_open(const struct fsc_output_opts *o, enum fsc_data data, struct 
 		    struct fsc_err *err);
 /* Fills in only where data goes: a path ("-" or NULL: stdout). */
 int fsc_output_to(const char *path, struct fsc_sink *sink, struct fsc_err *err);
+/* Opens a file to go on with, after it was moved away or in place of another: nothing in it is
+ * overwritten. ret has only `out` set. */
+int fsc_output_append(const char *path, struct fsc_sink *ret, struct fsc_err *err);
+/* Whether the path no longer leads to the file that is open; false for what is no file. */
+bool fsc_output_moved(const char *path, const struct fsc_sink *sink);
+/* Where the output ends now, and back to it after a failed write: nothing of it stays in the file,
+ * or waits to be written. Of standard output and what is no file, what was written stays. */
+int64_t fsc_output_mark(const struct fsc_sink *sink);
+void fsc_output_undo(struct fsc_sink *sink, int64_t mark);
 /* Closes it; a failed write is an error. A second call does nothing. */
 int fsc_output_close(const char *path, struct fsc_sink *sink, struct fsc_err *err);
 

@@ -209,6 +209,21 @@ static void fill_reloads(struct page *p, const struct metric *m)
 	put_value(p, "result", "failed", (double)p->s->failed_reloads);
 }
 
+static void fill_skipped(struct page *p, const struct metric *m)
+{
+	(void)m;
+	for (size_t i = 0; i < p->s->n_skipped; i++)
+		if (p->s->skipped[i].n)
+			put_value(p, "step", p->s->skipped[i].name, (double)p->s->skipped[i].n);
+}
+
+static void fill_reports(struct page *p, const struct metric *m)
+{
+	(void)m;
+	if (p->s->reports_dropped)
+		put_value(p, NULL, NULL, (double)p->s->reports_dropped);
+}
+
 static void fill_config_ok(struct page *p, const struct metric *m)
 {
 	(void)m;
@@ -358,6 +373,12 @@ static const struct metric metrics[] = {
     {{"funcscope_config_ok", NULL, "Whether the configuration on disk is the one in force.",
       FSC_GAUGE},
      fill_config_ok,
+     0},
+    {{"funcscope_reports_dropped_total", NULL, "Reports that could not be written.", FSC_COUNTER},
+     fill_reports,
+     0},
+    {{"funcscope_memory_short_total", NULL, "What was left out for lack of memory.", FSC_COUNTER},
+     fill_skipped,
      0},
     {{"funcscope_own_cpu_seconds_total", "seconds", "CPU time of the monitor itself.", FSC_COUNTER},
      fill_cpu,

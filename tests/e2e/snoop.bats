@@ -275,6 +275,162 @@ told() {
 	assert_timed work 360
 }
 
+# ---- files ----
+
+# stretches FILE...: calls of work in the reports of stretches.
+stretches() {
+	cat "$@" | sed '/"whole":true/,$d' | sed -n 's/.*"type":"latency".*"function":"work".*"count":\([0-9]*\).*/\1/p' | awk '{ n += $1 } END { print n + 0 }'
+}
+
+stretches_are() {
+	[[ $(stretches "${@:2}") == "$1" ]]
+}
+
+dropped_reports() {
+	(($(on_page funcscope_reports_dropped_total) >= $1))
+}
+
+@test "a file that cannot be written to does not end the monitor; at the end it is an error" {
+	need_command curl
+	[[ -e /dev/full ]] || skip "no /dev/full"
+	start_runner
+	PAGE_PORT=$(free_port)
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "report": {"every": "100ms", "to": "/dev/full"},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	snoop
+	eventually dropped_reports 3
+	ask go 20
+	eventually counted_is work 20
+	assert_eq "said once" 1 "$(grep -c 'could not be written' err)"
+	assert_match "what" "$(<err)" 'a report could not be written to /dev/full: No space left on device; the next one that can covers its time'
+	kill -INT "$FS"
+	wait "$FS" && fail "it must not end as if all was well"
+	assert_match "the last report" "$(<err)" 'funcscope: cannot write the output: No space left on device'
+	assert_match "counted" "$(<err)" '[0-9]+ reports could not be written'
+}
+
+@test "a disk that is full for a while: no line is torn, and the next report covers what was left out" {
+	not_in_guest
+	need_command curl
+	need_command unshare
+	local program=$FUNCSCOPE small log
+	start_runner
+	PAGE_PORT=$(free_port)
+	mkdir small
+	printf '#!/bin/sh\nmount -t tmpfs -o size=32k none "%s/small" && exec "%s" "$@"\n' "$TMP" "$program" >in_small
+	chmod +x in_small
+	printf '#!/bin/sh\nexec unshare --mount "%s/in_small" "$@"\n' "$TMP" >wrapped
+	chmod +x wrapped
+	unshare --mount mount -t tmpfs none small 2>/dev/null || skip "no tmpfs can be mounted here"
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "report": {"every": "100ms", "to": "'"$TMP/small/log"'"},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	FUNCSCOPE=$TMP/wrapped snoop
+	small=/proc/$FS/root$TMP/small
+	exec {log}<"$small/log"
+	ask go 100
+	eventually stretches_are 100 "$small/log"
+	cat /dev/zero >"$small/fill" 2>/dev/null || true
+	eventually dropped_reports 2
+	ask go 30
+	dropped=$(on_page funcscope_reports_dropped_total)
+	eventually dropped_reports $((dropped + 2))
+	rm "$small/fill"
+	eventually grep -q "reports are written to $TMP/small/log again; [0-9]* were not" err
+	ask go 7
+	eventually stretches_are 137 "$small/log"
+	finish
+	cat <&"$log" >out
+	exec {log}<&-
+	assert_eq "lines of JSON" "$(wc -l <out)" "$(jq -c . out | wc -l)"
+	assert_eq "said once" 1 "$(grep -c 'could not be written to' err)"
+	assert_eq "stretches" 137 "$(stretches out)"
+	sed -i '1,/"whole":true/d' out
+	assert_timed work 137
+}
+
+@test "rotation: a file that was renamed is left at SIGHUP, one that was not goes on" {
+	start_runner
+	configure '"custom_sym": {"work": "work"}, "targets": {"pids": ['"$RUNNER"']}, "report": {"every": "100ms", "to": "log"}'
+	snoop
+	ask go 100
+	eventually stretches_are 100 log
+	kill -HUP "$FS"
+	eventually reloaded 1
+	assert_eq "not truncated" 100 "$(stretches log)"
+	mv log log.1
+	ask go 20
+	eventually stretches_are 120 log.1
+	kill -HUP "$FS"
+	eventually grep -q 'opened log again' err
+	ask go 3
+	eventually stretches_are 3 log
+	assert_eq "the old one" 120 "$(stretches log.1)"
+	finish
+	assert_match "the end" "$(<log)" '"whole":true'
+	refute_match "the end" "$(<log.1)" '"whole":true'
+}
+
+@test "reload: reports go to another file; one that cannot be opened leaves everything as it was" {
+	local more='"custom_sym": {"work": "work"}, "targets": {"pids": ['
+	start_runner
+	configure "$more$RUNNER"']}, "report": {"every": "100ms", "to": "one"}'
+	snoop
+	ask go 100
+	eventually stretches_are 100 one
+	configure "$more$RUNNER"']}, "report": {"every": "100ms", "to": "no/such/directory/two"}'
+	eventually monitor_says failed_reloads 1
+	assert_match why "$(<err)" "cannot write to 'no/such/directory/two': No such file or directory; the previous configuration stays in force"
+	ask go 5
+	eventually stretches_are 105 one
+	echo '{"type":"kept"}' >two
+	configure "$more$RUNNER"']}, "report": {"every": "100ms", "to": "two"}'
+	eventually reloaded 1
+	ask go 20
+	eventually stretches_are 20 two
+	assert_match "what was there" "$(head -n 1 two)" kept
+	assert_eq "the old one" 105 "$(stretches one)"
+	configure "$more$RUNNER"']}, "report": {"every": "100ms"}'
+	eventually reloaded 2
+	ask go 3
+	eventually stretches_are 3 out
+	finish
+	assert_match "the end" "$(<out)" '"whole":true'
+}
+
+# short_of_memory: another process, whose numbers want room.
+short_of_memory() {
+	"$FIXTURES/many" >/dev/null
+	grep -q 'out of memory: a report is left out, the next one covers its time' err
+}
+
+counted_in_all() {
+	ctl stats
+	sed -n 's/.*"type":"latency".*"count":\([0-9]*\).*/\1/p' answer | awk '{ n += $1 } END { print n + 0 }'
+}
+
+counted_in_all_is() {
+	[[ $(counted_in_all) == "$1" ]]
+}
+
+@test "out of memory: what is left out is said, and everything goes on with what there is" {
+	need_command prlimit
+	local before
+	configure '"custom_sym": {"many": "many_*"}, "libraries": {"custom": "'"$FIXTURES/many"'"}, "targets": {"names": ["many"]},
+		"keep": {"rows": 100000}, "report": {"every": "100ms", "by_process": true, "to": "log"}'
+	snoop
+	prlimit --pid "$FS" --as=1:unlimited
+	eventually short_of_memory
+	prlimit --pid "$FS" --as=unlimited:unlimited
+	eventually grep -q 'memory suffices again (report; left out: [0-9]*)' err
+	"$FIXTURES/many" >/dev/null
+	before=-1
+	until [[ $(counted_in_all) == "$before" ]]; do before=$(counted_in_all); done
+	"$FIXTURES/many" >/dev/null
+	eventually counted_in_all_is $((before + 300))
+	finish
+	assert_eq "lines of JSON" "$(wc -l <log)" "$(jq -c . log | wc -l)"
+}
+
 # seven: calls of work are counted again.
 seven() {
 	local n

@@ -357,7 +357,7 @@ static void on_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc
 {
 	struct written *w = s->own;
 
-	(void)b;
+	fsc_buf_putc(b, '\n');
 	*w = (struct written){.calls = sum_of(r->calls),
 			      .slow = r->n_slow,
 			      .processes = r->processes,
@@ -375,6 +375,8 @@ static void on_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc
 }
 
 static const struct fsc_sink_ops capture = {.name = "capture", .report = on_report};
+
+static void noted(struct world *w, uint32_t func, uint32_t pid, uint64_t ms);
 
 static struct written report(struct world *w, bool apart, bool whole)
 {
@@ -417,6 +419,34 @@ static void a_call_is_in_one_report_of_a_stretch(void **state)
 	assert_int_equal(r.calls, 5);
 	assert_int_equal(r.errors, 1);
 	assert_int_equal(report(&w, true, false).calls, 0);
+	end(&w);
+}
+
+/* A report that could not be written is made up for by the next. */
+static void what_could_not_be_written_is_in_the_next_report(void **state)
+{
+	struct fsc_sink full = {.ops = &capture, .out = fopen("/dev/full", "w")};
+	struct written got = {0};
+	struct fsc_err err = {0};
+	struct world w;
+
+	(void)state;
+	assert_non_null(full.out);
+	full.own = &got;
+	setvbuf(full.out, NULL, _IONBF, 0);
+	begin(&w);
+	measured(&w.hooks.running, 0, 10, 3);
+	noted(&w, 0, 10, 3);
+	assert_int_equal(report(&w, true, false).calls, 3);
+	measured(&w.hooks.running, 0, 10, 4);
+	noted(&w, 0, 10, 3);
+	assert_true(fsc_ledger_report(w.l, &full, true, false, 10, &err) < 0);
+	measured(&w.hooks.running, 0, 10, 5);
+	got = report(&w, true, false);
+	assert_int_equal(got.calls, 9);
+	assert_int_equal(got.slow, 1);
+	assert_int_equal(report(&w, true, false).calls, 0);
+	fclose(full.out);
 	end(&w);
 }
 
@@ -654,6 +684,7 @@ int main(void)
 	    cmocka_unit_test(a_number_that_ends_twice_is_the_later_process),
 	    cmocka_unit_test(numbers_that_come_late_are_nobodys),
 	    cmocka_unit_test(a_call_is_in_one_report_of_a_stretch),
+	    cmocka_unit_test(what_could_not_be_written_is_in_the_next_report),
 	    cmocka_unit_test(errors_are_ordered_by_calls_then_function_then_code),
 	    cmocka_unit_test(what_changes_hands_is_not_new),
 	    cmocka_unit_test(a_slow_call_is_in_one_report_of_a_stretch),

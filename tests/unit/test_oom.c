@@ -24,6 +24,7 @@
 #include "model/compare.h"
 #include "model/latency.h"
 #include "model/profile.h"
+#include "model/tally.h"
 #include "monitor/config.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
@@ -1160,6 +1161,74 @@ static void web(void **state)
 	rmdir(dir);
 }
 
+/* ---- what is tried again ---- */
+
+static void add_some(struct fsc_tally *t, uint32_t func, uint32_t pid, uint64_t calls)
+{
+	struct fsc_slot slot = {.count = calls};
+
+	assert_int_equal(fsc_tally_add(t, func, pid, &slot, NULL), 0);
+	assert_int_equal(fsc_tally_error(t, func, pid, 5, 1, NULL), 0);
+	assert_int_equal(fsc_tally_error(t, func, pid, -(int64_t)pid, 2, NULL), 0);
+}
+
+static uint64_t calls_in(const struct fsc_tally *t, uint64_t *errors)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < t->calls.rows.n; i++)
+		n += FSC_AT(struct fsc_latency, &t->calls.rows, i)->slot->count;
+	*errors = 0;
+	for (size_t i = 0; i < t->errors.n; i++)
+		*errors += FSC_AT(struct fsc_call_errors, &t->errors, i)->n;
+	return n;
+}
+
+static bool odd_to_nobody(const struct fsc_tally_part *p, uint32_t *to, void *arg)
+{
+	(void)arg;
+	*to = FSC_TALLY_NOBODY;
+	return p->pid % 2;
+}
+
+/* Whichever allocation fails, nothing is lost or counted twice when it is tried again. */
+static void drained_tallies(void **state)
+{
+	bool failed = true;
+
+	(void)state;
+	for (long n = 0; failed; n++) {
+		struct fsc_tally to, from;
+		uint64_t here, there, errors, more;
+		int rc;
+
+		fsc_tally_init(&to);
+		fsc_tally_init(&from);
+		add_some(&to, 0, 2, 100);
+		for (uint32_t pid = 1; pid < 9; pid++)
+			add_some(&from, pid % 3, pid, pid);
+		asked = 0;
+		fatal = n;
+		rc = fsc_tally_drain(&to, &from, odd_to_nobody, NULL, NULL);
+		fatal = LONG_MAX;
+		failed = rc;
+		assert_true(!rc || rc == -ENOMEM);
+		here = calls_in(&to, &errors);
+		there = calls_in(&from, &more);
+		assert_int_equal(here + there, 100 + 36);
+		assert_int_equal(errors + more, 9 * 3);
+		assert_int_equal(fsc_tally_drain(&to, &from, odd_to_nobody, NULL, NULL), 0);
+		assert_int_equal(calls_in(&to, &errors), 100 + 36);
+		assert_int_equal(errors, 9 * 3);
+		assert_int_equal(from.calls.rows.n, 0);
+		assert_int_equal(fsc_tally_errors_of(&to, 2, 2, -2), 2);
+		assert_int_equal(fsc_tally_errors_of(&to, 0, 2, -2), 2);
+		assert_int_equal(fsc_tally_errors_of(&to, 1, FSC_TALLY_NOBODY, 5), 2);
+		fsc_tally_release(&to);
+		fsc_tally_release(&from);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1187,6 +1256,7 @@ int main(void)
 	    cmocka_unit_test(configurations),
 	    cmocka_unit_test(exports),
 	    cmocka_unit_test(web),
+	    cmocka_unit_test(drained_tallies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -165,7 +166,7 @@ static void a_bad_file_changes_nothing_and_is_read_once(void **state)
 	config = w.m.config;
 	write_file(&w, "{\"slwo\": 1}");
 	assert_true(fsc_monitor_file_changed(&w.m));
-	assert_int_equal(fsc_monitor_reload_and_log(&w.m), 0); /* the monitor goes on */
+	fsc_monitor_reload_and_log(&w.m); /* the monitor goes on */
 	assert_ptr_equal(w.m.config, config);
 	looks_for(&w, "a");
 	assert_int_equal(w.m.reloads, 0);
@@ -173,7 +174,7 @@ static void a_bad_file_changes_nothing_and_is_read_once(void **state)
 	assert_false(w.m.config_ok);
 	assert_false(fsc_monitor_file_changed(&w.m));
 	write_file(&w, B);
-	assert_int_equal(fsc_monitor_reload_and_log(&w.m), 0);
+	fsc_monitor_reload_and_log(&w.m);
 	assert_true(w.m.config_ok);
 	looks_for(&w, "b");
 	end(&w);
@@ -264,9 +265,65 @@ static void the_command_lines_processes_and_command_stay(void **state)
 	end(&w);
 }
 
+/* ---- shortages ---- */
+
+static void lack_of_memory_is_counted_and_not_fatal(void **state)
+{
+	struct fsc_snapshot s = {0};
+	struct fsc_err err = {0};
+	struct world w;
+
+	(void)state;
+	begin(&w, A);
+	for (int i = 0; i < 3; i++) {
+		fsc_err_nomem(&err);
+		assert_int_equal(fsc_monitor_spare(&w.m, FSC_STEP_COLLECT, -ENOMEM, &err), 0);
+		assert_int_equal(err.code, 0);
+	}
+	assert_false(w.m.rescan);
+	assert_int_equal(fsc_monitor_spare(&w.m, FSC_STEP_EVENTS, -ENOMEM, &err), 0);
+	assert_true(w.m.rescan); /* what was overlooked */
+	assert_int_equal(fsc_monitor_spare(&w.m, FSC_STEP_COLLECT, 0, &err), 0);
+	assert_int_equal(fsc_monitor_spare(&w.m, FSC_STEP_COLLECT, -EIO, &err), -EIO);
+	fsc_monitor_shortages(&w.m, &s);
+	assert_int_equal(s.n_skipped, FSC_STEPS);
+	assert_string_equal(s.skipped[FSC_STEP_COLLECT].name, "collect");
+	assert_int_equal(s.skipped[FSC_STEP_COLLECT].n, 3);
+	assert_int_equal(s.skipped[FSC_STEP_EVENTS].n, 1);
+	assert_int_equal(s.skipped[FSC_STEP_REPORT].n, 0);
+	end(&w);
+}
+
+/* The next report covers the time of those that were not written. */
+static void a_full_disk_is_counted_and_not_fatal(void **state)
+{
+	struct fsc_err err = {0};
+	struct world w;
+
+	(void)state;
+	begin(&w, A);
+	w.run.sink = (struct fsc_sink){.ops = &fsc_sink_json, .out = fopen("/dev/full", "w")};
+	assert_non_null(w.run.sink.out);
+	for (int i = 1; i <= 3; i++) {
+		int rc = fsc_ledger_report(w.m.ledger, &w.run.sink, false, false, 0, &err);
+
+		assert_int_equal(rc, -ENOSPC);
+		assert_int_equal(fsc_monitor_wrote(&w.m, -1, rc, &err), 0);
+		assert_int_equal(w.m.reports_dropped, i);
+		assert_false(ferror(w.run.sink.out));
+	}
+	assert_int_equal(fsc_monitor_wrote(&w.m, -1, -EIO, &err), -EIO); /* not of the output */
+	assert_int_equal(fsc_monitor_wrote(&w.m, -1, 0, &err), 0);
+	assert_false(w.m.output_down);
+	fclose(w.run.sink.out);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(lack_of_memory_is_counted_and_not_fatal),
+	    cmocka_unit_test(a_full_disk_is_counted_and_not_fatal),
 	    cmocka_unit_test(a_file_has_changed_when_its_contents_may_have),
 	    cmocka_unit_test(without_a_file_nothing_is_read_again),
 	    cmocka_unit_test(a_good_file_is_in_force),
