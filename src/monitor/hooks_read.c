@@ -1,5 +1,6 @@
 /* Reading the sessions of a monitor: measurements, and processes that come and go. */
 #include <stdlib.h>
+#include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -90,6 +91,8 @@ static int note_retired(struct fsc_hooks *h, pid_t pid, bool wanted, bool alive,
 	uint64_t *at = fsc_map_put(&h->retired_at, &pid, sizeof(pid), &is_new);
 	struct retired *slot = at && is_new ? fsc_vec_push(&h->retired) : NULL;
 
+	if (at && is_new && !slot)
+		fsc_map_remove(&h->retired_at, &pid, sizeof(pid));
 	if (!at || (is_new && !slot))
 		return fsc_err_nomem(err);
 	if (!is_new) {
@@ -215,10 +218,10 @@ static int keep_retired(struct fsc_hooks *h, struct batch *b, struct fsc_tally *
 	rc = fsc_session_reclaim(b->session, add_reclaimed, &s, err);
 	if (!rc)
 		rc = fsc_session_errors(b->session, add_error, &s, err);
-	if (!rc) {
-		drop_unwanted(h, b, &all);
-		rc = fsc_tally_merge(ended, &all, true, err);
-	}
+	/* What was read is kept, even if memory was too short for the rest. */
+	drop_unwanted(h, b, &all);
+	if (fsc_tally_merge(ended, &all, true, rc ? NULL : err) && !rc)
+		rc = -ENOMEM;
 	if (!rc)
 		rc = fsc_session_forget(b->session, to_forget, h, err);
 	fsc_tally_release(&all);
@@ -250,7 +253,9 @@ static int drop_retired(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc
 		rc = keep_retired(h, batch_at(h, i), ended, err);
 	if (!rc && h->retired.n && h->closed.calls.rows.n)
 		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
-	forget_retired(h);
+	/* After a failure they are tried again. */
+	if (!rc)
+		forget_retired(h);
 	return rc;
 }
 
