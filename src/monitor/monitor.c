@@ -257,7 +257,7 @@ static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
-	int rc = scan_part(m, err);
+	int rc = fsc_monitor_spare(m, FSC_STEP_SCAN, scan_part(m, err), err);
 
 	if (!rc)
 		rc = read_events(m, false, false, err);
