@@ -47,6 +47,14 @@ struct {
 	__type(value, __u8);
 } tasks SEC(".maps");
 
+/* A monitor's enum fsc_judging. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} judging SEC(".maps");
+
 /* Called first in every program that can be on a user function. Since Linux 6.13 the JIT gives a
  * program of that type a private stack per CPU if it needs 64 bytes. Uprobes can be preempted, and
  * another thread that hits the same program on that CPU would overwrite it: panics were seen.
@@ -90,6 +98,24 @@ static __always_inline int is_self(void)
 	return pid_tgid() >> 32 == cfg.self_tgid;
 }
 
+static __always_inline bool is_judged_wanted(void)
+{
+	__u32 id = 0, *how = bpf_map_lookup_elem(&judging, &id);
+	__u8 *verdict, pending = FSC_PENDING;
+
+	if (!how || *how == FSC_JUDGING_NONE)
+		return true;
+	id = pid_tgid() >> 32;
+	verdict = bpf_map_lookup_elem(&tasks, &id);
+	if (verdict && *verdict != FSC_PENDING)
+		return *verdict == FSC_WANTED;
+	if (*how == FSC_JUDGING_FIRST)
+		return false;
+	if (!verdict)
+		bpf_map_update_elem(&tasks, &id, &pending, BPF_NOEXIST);
+	return true;
+}
+
 static __always_inline int is_wanted(void)
 {
 	__u32 id;
@@ -103,14 +129,8 @@ static __always_inline int is_wanted(void)
 		if (!bpf_map_lookup_elem(&tasks, &id))
 			return 0;
 	}
-	if (cfg.only & FSC_ONLY_WANTED) {
-		__u8 *verdict;
-
-		id = pid_tgid() >> 32;
-		verdict = bpf_map_lookup_elem(&tasks, &id);
-		if (verdict && *verdict == FSC_UNWANTED)
-			return 0;
-	}
+	if (cfg.only & FSC_ONLY_WANTED && !is_judged_wanted())
+		return 0;
 	if (cfg.only & FSC_ONLY_TIDS) {
 		id = (__u32)pid_tgid();
 		if (!bpf_map_lookup_elem(&tasks, &id))
@@ -185,7 +205,7 @@ struct {
 	__type(value, __u8);
 } bystanders SEC(".maps");
 
-static __always_inline void count_bystander(void)
+static __always_inline void count_bystander(__u32 row)
 {
 	__u32 tgid = pid_tgid() >> 32;
 	__u8 one = 1;
@@ -193,6 +213,8 @@ static __always_inline void count_bystander(void)
 	if (tgid == cfg.self_tgid)
 		return;
 	count_seen(cfg.calibrate_row + FSC_COUNTER_BYSTANDERS);
+	if (cfg.rules)
+		count_seen(cfg.calibrate_row + FSC_COUNTERS + row);
 	if (!bpf_map_lookup_elem(&bystanders, &tgid))
 		bpf_map_update_elem(&bystanders, &tgid, &one, BPF_NOEXIST);
 }
@@ -203,7 +225,7 @@ static __always_inline bool admits_hit(__u32 row)
 	if (accepts_hit(row))
 		return true;
 	if (cfg.bystanders && row != cfg.calibrate_row)
-		count_bystander();
+		count_bystander(row);
 	return false;
 }
 

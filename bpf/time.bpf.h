@@ -97,7 +97,24 @@ static __always_inline void overhead_release(const struct overhead *o)
 	bpf_map_delete_elem(&overheads_by_id, &id);
 }
 
-/* Free slots, if slots are reclaimed. */
+/* The pool of a monitor: it grows by chunks, slot n is in chunk n / FSC_CHUNK_SLOTS. Chunk 0 has
+ * none in its first place: slot 0 is for calibration. */
+struct slot_chunk {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_slot);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__array(values, struct slot_chunk);
+} slot_chunks SEC(".maps");
+
+/* Free slots of the pool. */
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1);
@@ -118,18 +135,20 @@ struct {
 	__type(value, __u64);
 } errors SEC(".maps");
 
-/* A slot for the key, or that of its function if none is left. */
+/* A slot for the key; cfg.slots if none is left. next_slot counts those that were taken. */
 static __always_inline __u32 borrow_slot(const struct fsc_count_key *key)
 {
-	__u32 slot, *there;
+	__u32 zero = 0, *taken = bpf_map_lookup_elem(&next_slot, &zero), slot, *there;
 
-	if (bpf_map_pop_elem(&free_slots, &slot))
-		return key->row + 1;
+	if (!taken || bpf_map_pop_elem(&free_slots, &slot))
+		return cfg.slots;
 	/* Another CPU may have been quicker. */
 	if (bpf_map_update_elem(&slot_of, key, &slot, BPF_NOEXIST))
 		bpf_map_push_elem(&free_slots, &slot, 0);
+	else
+		__sync_fetch_and_add(taken, 1);
 	there = bpf_map_lookup_elem(&slot_of, key);
-	return there ? *there : key->row + 1;
+	return there ? *there : cfg.slots;
 }
 
 static __always_inline __u32 claim_slot(const struct fsc_count_key *key)
@@ -142,6 +161,17 @@ static __always_inline __u32 claim_slot(const struct fsc_count_key *key)
 	/* Another CPU may have been faster: then its slot is used, and ours stays empty. */
 	there = bpf_map_lookup_elem(&slot_of, key);
 	return there ? *there : cfg.slots;
+}
+
+static __always_inline struct fsc_slot *pool_slot(__u32 slot)
+{
+	__u32 at = slot / FSC_CHUNK_SLOTS;
+	void *chunk = bpf_map_lookup_elem(&slot_chunks, &at);
+
+	if (!chunk)
+		return NULL;
+	at = slot % FSC_CHUNK_SLOTS * cfg.stripes + bpf_get_smp_processor_id() % cfg.stripes;
+	return bpf_map_lookup_elem(chunk, &at);
 }
 
 static __always_inline struct fsc_slot *find_slot(__u32 row)
@@ -158,6 +188,8 @@ static __always_inline struct fsc_slot *find_slot(__u32 row)
 		lose_hit(row, FSC_LOSS_KEYS_FULL);
 		return NULL;
 	}
+	if (cfg.rules)
+		return pool_slot(at);
 	at = at * cfg.stripes + bpf_get_smp_processor_id() % cfg.stripes;
 	return bpf_map_lookup_elem(&slots, &at);
 }

@@ -159,7 +159,7 @@ static int attach_exec(struct fsc_session *s, struct fsc_err *err)
 
 int fsc_attach_sched(struct fsc_session *s, struct fsc_err *err)
 {
-	int rc = s->opts.judged ? attach_exec(s, err) : 0;
+	int rc = s->opts.rules ? attach_exec(s, err) : 0;
 
 	if (!rc && fsc_session_follows(s))
 		rc = fsc_session_try_follow(s, attach_follow, err);

@@ -48,12 +48,26 @@ static uint64_t link_missed(const struct fsc_link *l)
 	return is_helper(l) ? 0 : fsc_sys_link_missed(l->fd);
 }
 
-/* fds ends with -1 and is freed. */
-static void *close_fds(void *fds)
+struct closing {
+	atomic_size_t *busy; /* is counted down at the end; may be NULL */
+	size_t n;
+	int fds[];
+};
+
+static struct closing *new_closing(const struct fsc_attacher *a)
 {
-	for (const int *fd = fds; *fd >= 0; fd++)
-		close(*fd);
-	free(fds);
+	return calloc(1, sizeof(struct closing) + a->links.n * sizeof(int));
+}
+
+static void *close_fds(void *arg)
+{
+	struct closing *c = arg;
+
+	for (size_t i = 0; i < c->n; i++)
+		close(c->fds[i]);
+	if (c->busy)
+		atomic_fetch_sub(c->busy, 1);
+	free(c);
 	return NULL;
 }
 
@@ -61,7 +75,7 @@ static void *close_fds(void *fds)
  * two busy CPUs that took 30 to 90 ms for a multi or session link and 60 to 150 ms for a perf
  * event, and three times 8 to 42 s, with other tracers active. That must not delay the start of a
  * run, so a thread waits. Signals are left to the main thread. */
-static void close_in_background(struct fsc_attacher *a, int *fds)
+static void close_in_background(struct fsc_attacher *a, struct closing *c)
 {
 	pthread_t *thread = fsc_vec_push(&a->closers);
 	pthread_attr_t attr;
@@ -70,9 +84,9 @@ static void close_in_background(struct fsc_attacher *a, int *fds)
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setsigmask_np(&attr, &all);
-	if (!thread || pthread_create(thread, &attr, close_fds, fds)) {
+	if (!thread || pthread_create(thread, &attr, close_fds, c)) {
 		a->closers.n -= thread != NULL;
-		close_fds(fds);
+		close_fds(c);
 	}
 	pthread_attr_destroy(&attr);
 }
@@ -81,8 +95,8 @@ static void close_in_background(struct fsc_attacher *a, int *fds)
  * them. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 {
-	int *helpers = calloc(a->links.n + 1, sizeof(*helpers));
-	size_t kept = 0, n = 0;
+	struct closing *helpers = new_closing(a);
+	size_t kept = 0;
 
 	for (size_t i = 0; i < a->links.n; i++) {
 		const struct fsc_link *l = link_at(a, i);
@@ -90,19 +104,40 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 		if (tag != FSC_TAG_ALL && l->tag != tag) {
 			*link_at(a, kept++) = *l;
 		} else if (is_helper(l) && helpers) {
-			helpers[n++] = l->fd;
+			helpers->fds[helpers->n++] = l->fd;
 		} else {
 			a->missed += link_missed(l);
 			close(l->fd);
 		}
 	}
 	a->links.n = kept;
-	if (!n) {
+	if (helpers && helpers->n)
+		close_in_background(a, helpers);
+	else
 		free(helpers);
+}
+
+void fsc_attacher_drop_later(struct fsc_attacher *a)
+{
+	struct closing *c = new_closing(a);
+
+	if (!c) {
+		fsc_attacher_drop(a, FSC_TAG_ALL);
 		return;
 	}
-	helpers[n] = -1;
-	close_in_background(a, helpers);
+	for (size_t i = 0; i < a->links.n; i++) {
+		a->missed += link_missed(link_at(a, i));
+		c->fds[c->n++] = link_at(a, i)->fd;
+	}
+	a->links.n = 0;
+	c->busy = &a->dropping;
+	atomic_fetch_add(c->busy, 1);
+	close_in_background(a, c);
+}
+
+bool fsc_attacher_dropping(const struct fsc_attacher *a)
+{
+	return atomic_load(&a->dropping);
 }
 
 void fsc_attacher_release(struct fsc_attacher *a)

@@ -4,6 +4,7 @@
 #ifndef FSC_ENGINE_ATTACHER_H
 #define FSC_ENGINE_ATTACHER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@ struct fsc_attacher {
 	struct fsc_vec links;	/* struct fsc_link */
 	struct fsc_vec closers; /* pthread_t */
 	uint64_t missed;	/* by links that were dropped */
+	atomic_size_t dropping; /* threads that close links of fsc_attacher_drop_later() */
 };
 
 /* Tags that no place has. The first two are for helpers, links that the run makes for itself: their
@@ -34,6 +36,10 @@ void fsc_attacher_release(struct fsc_attacher *a);
 int fsc_attacher_keep(struct fsc_attacher *a, int fd, uint32_t tag, struct fsc_err *err);
 /* Drops the links with this tag. Blocks for tens of milliseconds a link. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag);
+/* Drops all links without waiting: a thread does, and fsc_attacher_dropping() says whether it still
+ * is. */
+void fsc_attacher_drop_later(struct fsc_attacher *a);
+bool fsc_attacher_dropping(const struct fsc_attacher *a);
 /* Hits that the kernel missed, over all links so far. */
 uint64_t fsc_attacher_missed(const struct fsc_attacher *a);
 

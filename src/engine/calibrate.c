@@ -194,7 +194,7 @@ static double read_inner(void *arg)
 	struct fsc_slot before = t->seen;
 
 	fsc_rings_empty_own(t->s);
-	if (t->s->slots)
+	if (t->s->opts.mode == FSC_MODE_TIME)
 		fsc_session_slot(t->s, 0, &t->seen);
 	if (t->seen.count == before.count)
 		return 0;
@@ -205,10 +205,13 @@ static double read_inner(void *arg)
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err)
 {
-	struct trial t = {.s = s, .c = &classes[what]};
+	struct trial t = {.s = s->of ? s->of : s, .c = &classes[what]};
 	struct fsc_hitcost h = {.fn = t.c->fn, .link = link_class, .inner = read_inner, .arg = &t};
-	int rc = s->slots ? fsc_session_set_cost(s, s->cfg.calibrate_row, 0, 0, err) : 0;
+	int rc = 0;
 
+	s = t.s;
+	if (s->opts.mode == FSC_MODE_TIME)
+		rc = fsc_session_set_cost(s, s->cfg.calibrate_row, 0, 0, err);
 	if (!rc)
 		rc = fsc_hitcost_measure(&h, ret, err);
 	/* Otherwise fsc_session_attach() does it. */

@@ -160,8 +160,8 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->slow_ns = o->slow_ns;
 	cfg->rules = o->rules;
 	cfg->by = o->by;
-	cfg->calibrate_row = (uint32_t)s->targets->rows.n;
-	cfg->stride = (cfg->calibrate_row + FSC_COUNTERS + 7) & ~7u;
+	cfg->calibrate_row = fsc_session_rows(s);
+	cfg->stride = ((o->rules ? 2 : 1) * cfg->calibrate_row + FSC_COUNTERS + 7) & ~7u;
 	cfg->self_tgid = (uint32_t)getpid();
 	if (o->n_tids)
 		cfg->only |= FSC_ONLY_TIDS;
@@ -169,9 +169,9 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->only |= FSC_ONLY_TGID, cfg->tgid = (uint32_t)o->pids[0];
 	else if (o->n_pids)
 		cfg->only |= FSC_ONLY_TGIDS;
-	else if (can_hit_self(s->targets))
+	else if (o->rules || can_hit_self(s->targets))
 		cfg->only |= FSC_ONLY_OTHERS;
-	if (o->judged)
+	if (o->rules)
 		cfg->only |= FSC_ONLY_WANTED;
 	if (o->comm) {
 		cfg->only |= FSC_ONLY_COMM;
@@ -182,7 +182,6 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		cfg->cgroup_id = o->cgroup_id;
 		cfg->cgroup_level = o->cgroup_level;
 	}
-	/* A monitor keeps track of all processes itself. */
-	cfg->bystanders = cfg->only & ~(uint32_t)FSC_ONLY_OTHERS && !o->judged;
+	cfg->bystanders = (cfg->only & ~(uint32_t)FSC_ONLY_OTHERS) != 0;
 	return 0;
 }

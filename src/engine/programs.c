@@ -26,6 +26,7 @@ enum {
 	    2048, /* inside probed functions at a time, if the kernel has no task storage */
 	SPARE_THREADS = 64,	/* if it temporarily has none */
 	SLOT_MEMORY = 64 << 20, /* for per-CPU copies of the measurements */
+	MONITOR_STRIPES = 2,	/* copies of a monitor's: each is of one process */
 };
 
 size_t fsc_session_sites(const struct fsc_targets *t, enum fsc_site site)
@@ -87,19 +88,25 @@ static int choose_user(struct fsc_session *s, struct fsc_err *err)
 	if (wants_session(s, by_pid) && s->user_multi && s->opts.via == FSC_VIA_BEST &&
 	    !s->no_session && fsc_feature_uprobe_session_quick())
 		s->user_session = SESSION_PLANNED;
-	entry = any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
-	leave =
-	    any_end(s, FSC_SITE_USER, FSC_END_RETURN) || any_end(s, FSC_SITE_USER, FSC_END_INSNS);
+	/* The parts of a monitor's session may need any of them. */
+	entry = s->opts.rules || any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
+	leave = s->opts.rules || any_end(s, FSC_SITE_USER, FSC_END_RETURN) ||
+		any_end(s, FSC_SITE_USER, FSC_END_INSNS);
 	want_program(s->skel->progs.uprobe_multi_entry, entry && s->user_multi);
 	want_program(s->skel->progs.uprobe_multi_exit, leave && s->user_multi);
 	want_program(s->skel->progs.generic_entry, entry && !s->user_multi);
 	want_program(s->skel->progs.generic_exit, leave && !s->user_multi);
 	want_program(s->skel->progs.uprobe_session, s->user_session == SESSION_PLANNED);
+	fsc_programs_choose_fast(s);
+	return 0;
+}
+
+void fsc_programs_choose_fast(struct fsc_session *s)
+{
 	s->fast = s->opts.fast_uprobes;
 	for (size_t i = 0; !s->fast && i < fsc_targets_count(s->targets); i++)
 		s->fast = fsc_targets_at(s->targets, i)->nop5 &&
 			  fsc_feature_works(FSC_FEATURE_FAST_UPROBE_FORK);
-	return 0;
 }
 
 static void choose_kernel(struct fsc_session *s)
@@ -154,6 +161,12 @@ static void want_map(struct bpf_map *m, bool wanted, uint64_t entries)
 		bpf_map__set_max_entries(m, (uint32_t)entries);
 }
 
+/* Enough chunks for every key, and for calibration. */
+static uint32_t chunks_of(const struct fsc_session *s)
+{
+	return s->opts.max_keys / FSC_CHUNK_SLOTS + 1;
+}
+
 /* One copy of the measurements per CPU, as far as memory allows. */
 static void size_slots(struct fsc_session *s)
 {
@@ -162,11 +175,11 @@ static void size_slots(struct fsc_session *s)
 	if (s->opts.mode != FSC_MODE_TIME)
 		return;
 	s->cfg.slots = (s->opts.by ? s->opts.max_keys : s->cfg.calibrate_row) + 1;
-	if (s->opts.rules)
-		s->cfg.slots +=
-		    s->cfg.calibrate_row; /* one per function, for keys without their own */
-	most = SLOT_MEMORY / (s->cfg.slots * sizeof(struct fsc_slot));
+	most = s->opts.rules ? MONITOR_STRIPES
+			     : SLOT_MEMORY / (s->cfg.slots * sizeof(struct fsc_slot));
 	s->cfg.stripes = most < 1 ? 1 : most > s->n_cpus ? s->n_cpus : (uint32_t)most;
+	if (s->opts.rules)
+		s->cfg.slots = FSC_CHUNK_SLOTS * chunks_of(s);
 }
 
 static int size_maps(struct fsc_session *s, struct fsc_err *err)
@@ -184,10 +197,8 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.counts, true, counters);
 	want_map(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
 		 (uint64_t)o->max_keys + 1); /* + calibration */
-	want_map(s->skel->maps.tasks, true,
-		 o->follow || o->judged ? MOST_TASKS
-		 : tasks		? tasks
-					: 1);
+	want_map(s->skel->maps.tasks, true, o->follow || o->rules ? MOST_TASKS : tasks ? tasks : 1);
+	want_map(s->skel->maps.judging, o->rules, 1);
 	want_map(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
 	want_map(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);
 	want_map(s->skel->maps.threads_by_id, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE,
@@ -197,10 +208,11 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
 	want_map(s->skel->maps.overheads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE,
 		 SPARE_THREADS);
-	want_map(s->skel->maps.slots, timed, (uint64_t)s->cfg.slots * s->cfg.stripes);
+	want_map(s->skel->maps.slots, timed && !o->rules, (uint64_t)s->cfg.slots * s->cfg.stripes);
+	want_map(s->skel->maps.slot_chunks, o->rules, chunks_of(s));
 	want_map(s->skel->maps.slot_of, timed && o->by, o->max_keys);
-	want_map(s->skel->maps.next_slot, timed && o->by && !o->rules, 1);
-	want_map(s->skel->maps.free_slots, o->rules, o->max_keys);
+	want_map(s->skel->maps.next_slot, timed && o->by, 1);
+	want_map(s->skel->maps.free_slots, o->rules, s->cfg.slots);
 	want_map(s->skel->maps.rules, o->rules, s->cfg.calibrate_row + 1);
 	want_map(s->skel->maps.errors, o->rules, MOST_ERRORS);
 	want_map(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
@@ -223,7 +235,7 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 	int rc = 0;
 
 	set_attach_types(s->skel);
-	if (fsc_session_sites(s->targets, FSC_SITE_USER))
+	if (fsc_session_sites(s->targets, FSC_SITE_USER) || s->opts.rules)
 		rc = choose_user(s, err);
 	if (fsc_session_sites(s->targets, FSC_SITE_KERNEL))
 		choose_kernel(s);
@@ -232,7 +244,7 @@ int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err)
 	want_program(s->skel->progs.follow_fork, fsc_session_follows(s));
 	want_program(s->skel->progs.follow_exit, fsc_session_follows(s));
 	want_program(s->skel->progs.sched_switch, s->opts.off_cpu);
-	want_program(s->skel->progs.judge_anew, s->opts.judged);
+	want_program(s->skel->progs.judge_anew, s->opts.rules);
 	want_program(s->skel->progs.try_threads, s->pairs && s->cfg.keep == FSC_KEEP_STORAGE);
 	want_program(s->skel->progs.try_overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE);
 	return rc ? rc : size_maps(s, err);
@@ -256,7 +268,7 @@ int fsc_counts_map(struct fsc_counts *c, const struct bpf_map *m, uint32_t n_cpu
 
 	c->n_cpus = n_cpus;
 	c->stride = stride;
-	c->at = map_memory(m, size, PROT_READ, &c->size);
+	c->at = map_memory(m, size, PROT_READ | PROT_WRITE, &c->size);
 	return c->at ? 0 : -errno;
 }
 
@@ -271,12 +283,15 @@ static int map_results(struct fsc_session *s, struct fsc_err *err)
 	size_t slots = (size_t)s->cfg.slots * s->cfg.stripes * sizeof(struct fsc_slot);
 	int rc = fsc_counts_map(&s->counts, s->skel->maps.counts, s->n_cpus, s->cfg.stride);
 
-	if (!rc && slots)
-		s->slots = map_memory(s->skel->maps.slots, slots,
-				      PROT_READ | (s->opts.rules ? PROT_WRITE : 0), &s->slots_size);
-	if (!rc && slots && !s->slots)
-		rc = -errno;
-	return rc ? fsc_err_sys(err, -rc, "cannot map the counters") : 0;
+	if (rc)
+		return fsc_err_sys(err, -rc, "cannot map the counters");
+	if (s->opts.rules)
+		return fsc_pool_install(&s->pool, bpf_map__fd(s->skel->maps.slot_chunks),
+					bpf_map__fd(s->skel->maps.free_slots), err);
+	if (!slots)
+		return 0;
+	s->slots = map_memory(s->skel->maps.slots, slots, PROT_READ, &s->slots_size);
+	return s->slots ? 0 : fsc_err_sys(err, errno, "cannot map the measurements");
 }
 
 static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
@@ -375,6 +390,18 @@ static int check_descriptors(const struct fsc_session *s, struct fsc_err *err)
 	return n > fsc_descriptors_left() ? fsc_descriptors_err(err, "the BPF programs") : 0;
 }
 
+static int open_pool(struct fsc_session *s, struct fsc_err *err)
+{
+	int rc;
+
+	fsc_pool_release(&s->pool);
+	rc = fsc_pool_init(&s->pool, s->cfg.stripes, s->cfg.slots, err);
+	if (rc)
+		return rc;
+	rc = bpf_map__set_inner_map_fd(s->skel->maps.slot_chunks, fsc_pool_template(&s->pool));
+	return rc ? fsc_err_sys(err, -rc, "cannot prepare memory for measurements") : 0;
+}
+
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = check_descriptors(s, err);
@@ -382,6 +409,9 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	if (rc)
 		return rc;
 	memcpy((void *)&s->skel->rodata->cfg, &s->cfg, sizeof(s->cfg));
+	rc = s->opts.rules ? open_pool(s, err) : 0;
+	if (rc)
+		return rc;
 	rc = func_snoop_bpf__load(s->skel);
 	if (rc == -EPERM || rc == -EACCES)
 		return fsc_privilege_err(err, -rc, "load a BPF program");
@@ -401,7 +431,5 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 		rc = fill_tasks(s, err);
 	if (!rc)
 		rc = fill_programs(s, err);
-	if (!rc && s->opts.rules)
-		rc = fsc_rules_open(s, err);
 	return rc ? rc : fsc_rings_open(s, err);
 }

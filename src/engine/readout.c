@@ -40,15 +40,20 @@ static bool is_target_pid(const struct fsc_session *s, uint32_t pid)
 	return false;
 }
 
+static uint64_t extra_counter(const struct fsc_session *s, enum fsc_counter which)
+{
+	return fsc_counts_sum(&s->counts, s->cfg.calibrate_row + which);
+}
+
 bool fsc_session_bystanders(const struct fsc_session *s, struct fsc_bystander_hits *ret)
 {
 	int map = bpf_map__fd(s->skel->maps.bystanders);
 	uint32_t pid, *prev = NULL;
 
 	*ret = (struct fsc_bystander_hits){0};
-	if (!s->cfg.bystanders)
+	if (!s->cfg.bystanders || s->of)
 		return false;
-	ret->hits = fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_BYSTANDERS);
+	ret->hits = extra_counter(s, FSC_COUNTER_BYSTANDERS);
 	for (; !bpf_map_get_next_key(map, prev, &pid); prev = &pid) {
 		ret->partly += is_target_pid(s, pid);
 		ret->processes += !is_target_pid(s, pid);
@@ -67,14 +72,15 @@ uint64_t fsc_counts_sum(const struct fsc_counts *c, uint32_t row)
 
 uint64_t fsc_session_seen(const struct fsc_session *s, uint32_t row)
 {
-	return fsc_counts_sum(&s->counts, row);
+	return fsc_counts_sum(&s->counts, s->first_row + row);
 }
 
+/* Those of a part are counted by the session as a whole, as are losses. */
 uint64_t fsc_session_open_calls(const struct fsc_session *s)
 {
-	uint64_t closed = fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_CLOSED);
+	uint64_t closed = extra_counter(s, FSC_COUNTER_CLOSED);
 
-	return fsc_session_seen(s, s->cfg.calibrate_row + FSC_COUNTER_OPENED) - closed;
+	return s->of ? 0 : extra_counter(s, FSC_COUNTER_OPENED) - closed;
 }
 
 uint64_t fsc_session_records(const struct fsc_session *s)
@@ -129,10 +135,12 @@ static void copy_slot(struct fsc_slot *to, const struct fsc_slot *slot)
 void fsc_session_slot(const struct fsc_session *s, uint32_t slot, struct fsc_slot *ret)
 {
 	struct fsc_slot stripe;
+	const struct fsc_slot *copies = s->opts.rules ? fsc_pool_slot(&s->pool, slot)
+						      : &s->slots[(size_t)slot * s->cfg.stripes];
 
 	memset(ret, 0, sizeof(*ret));
-	for (uint32_t i = 0; i < s->cfg.stripes; i++) {
-		copy_slot(&stripe, &s->slots[(size_t)slot * s->cfg.stripes + i]);
+	for (uint32_t i = 0; copies && i < s->cfg.stripes; i++) {
+		copy_slot(&stripe, &copies[i]);
 		fsc_slot_add(ret, &stripe);
 	}
 }
@@ -157,6 +165,7 @@ int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, d
 	struct fsc_cost_row cost = {
 	    .inner = (uint32_t)inner_ns, .outer = (uint32_t)outer_ns, .ready = 1};
 
+	row += s->first_row;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.costs), &row, &cost, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot tell the kernel what a probe costs");
 	return 0;
@@ -222,7 +231,7 @@ uint64_t fsc_loss_read(const struct bpf_map *losses, enum fsc_loss which)
 
 uint64_t fsc_session_loss(const struct fsc_session *s, enum fsc_loss which)
 {
-	return fsc_loss_read(s->skel->maps.losses, which);
+	return s->of ? 0 : fsc_loss_read(s->skel->maps.losses, which);
 }
 
 uint64_t fsc_session_missed(const struct fsc_session *s)
@@ -230,6 +239,8 @@ uint64_t fsc_session_missed(const struct fsc_session *s)
 	struct bpf_program *p;
 	uint64_t n = fsc_attacher_missed(&s->attacher);
 
+	if (s->of)
+		return n;
 	for (size_t i = 0; i < s->programs.n; i++)
 		n += fsc_sys_prog_missed(*FSC_AT(int, &s->programs, i));
 	bpf_object__for_each_program(p, s->skel->obj) if (bpf_program__fd(p) >= 0) n +=

@@ -152,7 +152,8 @@ uint64_t fsc_session_row_lost(const struct fsc_session *s, uint32_t row)
 {
 	struct ring_row r = {0};
 
-	if (s->rings)
+	row += s->first_row;
+	if (s->opts.n_rings)
 		bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.ring_rows), &row, &r);
 	return r.lost;
 }

@@ -10,19 +10,33 @@
 #include "engine/session_priv.h"
 #include "func_snoop.skel.h"
 
-int fsc_rules_open(struct fsc_session *s, struct fsc_err *err)
+int fsc_session_judge(struct fsc_session *s, enum fsc_judging how, struct fsc_err *err)
 {
-	int map = bpf_map__fd(s->skel->maps.free_slots);
+	uint32_t zero = 0, value = how;
 
-	for (uint32_t slot = s->cfg.calibrate_row + 1; slot < s->cfg.slots; slot++)
-		if (bpf_map_update_elem(map, NULL, &slot, BPF_ANY))
-			return fsc_err_sys(err, errno, "cannot allocate counters in the kernel");
+	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.judging), &zero, &value, BPF_ANY))
+		return fsc_err_sys(err, errno, "cannot tell the kernel whose calls count");
 	return 0;
+}
+
+uint64_t fsc_session_row_bystanders(const struct fsc_session *s, uint32_t row)
+{
+	return fsc_counts_sum(&s->counts, s->cfg.calibrate_row + FSC_COUNTERS + s->first_row + row);
+}
+
+int fsc_session_reserve(struct fsc_session *s, size_t spare, struct fsc_err *err)
+{
+	uint32_t zero = 0, taken;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.next_slot), &zero, &taken))
+		return fsc_err_sys(err, errno, "cannot ask the kernel for the slots in use");
+	return fsc_pool_reserve(&s->pool, taken, spare, err);
 }
 
 int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_rule *rule,
 			 struct fsc_err *err)
 {
+	row += s->first_row;
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rules), &row, rule, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot tell the kernel which calls are slow");
 	return 0;
@@ -36,6 +50,25 @@ int fsc_session_set_verdict(struct fsc_session *s, pid_t pid, bool wanted, struc
 		return fsc_err_sys(err, errno, "cannot tell the kernel whether to watch process %d",
 				   pid);
 	return 0;
+}
+
+static uint8_t verdict_on(const struct fsc_session *s, pid_t pid)
+{
+	uint8_t verdict = 0;
+
+	bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.tasks), &pid, &verdict);
+	return verdict;
+}
+
+bool fsc_session_is_pending(const struct fsc_session *s, pid_t pid)
+{
+	return verdict_on(s, pid) == FSC_PENDING;
+}
+
+void fsc_session_clear_verdict(struct fsc_session *s, pid_t pid)
+{
+	if (verdict_on(s, pid) == FSC_UNWANTED)
+		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.tasks), &pid);
 }
 
 static bool is_running(pid_t pid)
@@ -111,8 +144,7 @@ static int retire_slot(struct fsc_session *s, const struct fsc_count_key *key, s
 	struct fsc_retired *r;
 	uint32_t slot;
 
-	if (bpf_map_lookup_elem(map, key, &slot) || slot <= s->cfg.calibrate_row ||
-	    slot >= s->cfg.slots)
+	if (bpf_map_lookup_elem(map, key, &slot) || !fsc_pool_slot(&s->pool, slot))
 		return 0;
 	r = fsc_vec_push(&s->retired);
 	if (!r)
@@ -123,10 +155,10 @@ static int retire_slot(struct fsc_session *s, const struct fsc_count_key *key, s
 	return 0;
 }
 
-/* Whether a process runs is checked after its keys are deleted: a program that found the slot
- * before runs in one of its threads, so the process still exists. */
-int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-		       void *arg, bool *ret_alive, struct fsc_err *err)
+/* Deletes the keys for which `matches` is true. The next one is fetched first. */
+static int retire_keys(struct fsc_session *s,
+		       bool (*matches)(const struct fsc_count_key *key, void *arg), void *arg,
+		       struct fsc_err *err)
 {
 	int map = bpf_map__fd(s->skel->maps.slot_of), rc = 0;
 	struct fsc_count_key key, next;
@@ -134,13 +166,48 @@ int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid,
 
 	while (!rc && more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
-		if (what((pid_t)key.pid, arg))
+		if (matches(&key, arg))
 			rc = retire_slot(s, &key, err);
 		key = next;
 	}
+	return rc;
+}
+
+struct forgetting {
+	enum fsc_forget (*what)(pid_t pid, void *arg);
+	void *arg;
+};
+
+static bool is_forgotten(const struct fsc_count_key *key, void *arg)
+{
+	const struct forgetting *f = arg;
+
+	return f->what((pid_t)key->pid, f->arg);
+}
+
+/* Whether a process runs is checked after its keys are deleted: a program that found the slot
+ * before runs in one of its threads, so the process still exists. */
+int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
+		       void *arg, bool *ret_alive, struct fsc_err *err)
+{
+	struct forgetting f = {what, arg};
+	int rc = retire_keys(s, is_forgotten, &f, err);
+
 	for (size_t i = 0; !*ret_alive && i < s->retired.n; i++)
 		*ret_alive = is_running((pid_t)FSC_AT(struct fsc_retired, &s->retired, i)->key.pid);
 	return rc;
+}
+
+static bool is_of_part(const struct fsc_count_key *key, void *arg)
+{
+	const struct fsc_session *part = arg;
+
+	return key->row - part->first_row < part->targets->rows.n;
+}
+
+int fsc_session_retire_part(const struct fsc_session *part, struct fsc_err *err)
+{
+	return retire_keys(part->of, is_of_part, (void *)part, err);
 }
 
 /* When the update of a map of maps returns, the kernel guarantees that programs which could see the
@@ -154,13 +221,6 @@ int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err)
 	if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.rings), &at, &s->own_ring_fd, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot wait for BPF programs that are running");
 	return 0;
-}
-
-static void free_slot(struct fsc_session *s, uint32_t slot)
-{
-	memset(&s->slots[(size_t)slot * s->cfg.stripes], 0,
-	       s->cfg.stripes * sizeof(struct fsc_slot));
-	bpf_map_update_elem(bpf_map__fd(s->skel->maps.free_slots), NULL, &slot, BPF_ANY);
 }
 
 int fsc_session_reclaim(struct fsc_session *s,
@@ -179,7 +239,7 @@ int fsc_session_reclaim(struct fsc_session *s,
 		if (rc)
 			break;
 		s->retired.n--;
-		free_slot(s, r.slot);
+		fsc_pool_free(&s->pool, r.slot);
 	}
 	return rc ? fsc_err_nomem(err) : 0;
 }
@@ -204,8 +264,8 @@ int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid,
 {
 	int rc = forget_errors(s, what, arg, err);
 
-	if (s->opts.judged)
-		forget_pids(bpf_map__fd(s->skel->maps.tasks), what, arg);
+	forget_pids(bpf_map__fd(s->skel->maps.tasks), what, arg);
+	forget_pids(bpf_map__fd(s->skel->maps.bystanders), what, arg);
 	if (s->opts.stacks & FSC_STACKS_USER)
 		forget_pids(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
 	return rc;
@@ -216,6 +276,7 @@ int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_
 	int map = bpf_map__fd(s->skel->maps.costs);
 	struct fsc_cost_row cost;
 
+	row += s->first_row;
 	if (bpf_map_lookup_elem(map, &row, &cost))
 		return fsc_err_sys(err, errno, "cannot ask the kernel what a probe costs");
 	cost.ready = !mute;

@@ -132,36 +132,137 @@ static int copy_ids(struct fsc_session *s, struct fsc_err *err)
 	return 0;
 }
 
-int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,
-		     struct fsc_session **ret, struct fsc_err *err)
+static struct fsc_session *new_session(struct fsc_targets *targets,
+				       const struct fsc_session_opts *opts)
 {
-	FSC_AUTO(fsc_session_freep) struct fsc_session *s = calloc(1, sizeof(*s));
-	int rc;
+	struct fsc_session *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return fsc_err_nomem(err);
+		return NULL;
 	s->targets = targets;
 	s->opts = *opts;
 	s->n_cpus = (uint32_t)libbpf_num_possible_cpus();
 	s->pairs = opts->mode == FSC_MODE_TIME || opts->weigh || opts->pairs;
 	s->user_session = s->kernel_session = -1;
 	s->unusable = calloc(fsc_targets_count(targets) + 1, sizeof(*s->unusable));
-	if (!s->unusable)
-		return fsc_err_nomem(err);
 	fsc_attacher_init(&s->attacher);
 	s->resumed_row = -1;
 	s->own_ring_fd = -1;
 	s->retired = FSC_VEC_INIT(struct fsc_retired);
 	s->programs = FSC_VEC_INIT(int);
 	s->refused = FSC_VEC_INIT(struct fsc_refused);
+	if (!s->unusable)
+		fsc_session_freep(&s);
+	return s;
+}
+
+int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,
+		     struct fsc_session **ret, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_session_freep) struct fsc_session *s = new_session(targets, opts);
+	int rc;
+
+	if (!s)
+		return fsc_err_nomem(err);
 	fsc_session_log_libbpf();
 	rc = copy_ids(s, err);
+	if (!rc && opts->max_rows) {
+		s->rows_used = calloc(opts->max_rows, sizeof(*s->rows_used));
+		rc = s->rows_used ? 0 : fsc_err_nomem(err);
+	}
 	if (!rc)
 		rc = open_session(s, err);
 	if (rc)
 		return rc;
 	*ret = fsc_take(&s);
 	return 0;
+}
+
+/* ---- parts ---- */
+
+/* The first of n free rows in a row. */
+static bool take_rows(struct fsc_session *s, size_t n, uint32_t *ret)
+{
+	size_t room = 0;
+
+	for (uint32_t row = 0; n && row < s->opts.max_rows; row++) {
+		room = s->rows_used[row] ? 0 : room + 1;
+		if (room < n)
+			continue;
+		*ret = row + 1 - (uint32_t)n;
+		memset(s->rows_used + *ret, 1, n);
+		return true;
+	}
+	return false;
+}
+
+int fsc_session_open_part(struct fsc_session *of, struct fsc_targets *targets,
+			  const struct fsc_part_opts *part, struct fsc_session **ret,
+			  struct fsc_err *err)
+{
+	struct fsc_session_opts opts = of->opts;
+	FSC_AUTO(fsc_session_freep) struct fsc_session *s = NULL;
+	int rc;
+
+	opts.pids = part->pids;
+	opts.n_pids = part->n_pids;
+	opts.per_row = part->per_row;
+	opts.fast_uprobes = part->fast_uprobes;
+	s = new_session(targets, &opts);
+	rc = s ? copy_ids(s, err) : fsc_err_nomem(err);
+	if (rc)
+		return rc;
+	if (!take_rows(of, targets->rows.n, &s->first_row))
+		return fsc_err_set(err, ENOSPC, "there is room for %u functions at a time",
+				   of->opts.max_rows);
+	s->of = of;
+	s->skel = of->skel;
+	s->cfg = of->cfg;
+	s->counts = of->counts;
+	s->user_multi = of->user_multi;
+	s->user_session = of->user_session;
+	s->own_ring_fd = of->own_ring_fd;
+	fsc_programs_choose_fast(s);
+	fsc_descriptors_raise(most_descriptors(s));
+	*ret = fsc_take(&s);
+	return 0;
+}
+
+/* Its links are closed, so that no program runs for its rows. */
+static void give_back_rows(const struct fsc_session *s)
+{
+	const size_t n = s->targets->rows.n;
+	uint64_t *counts = (uint64_t *)s->counts.at;
+
+	for (uint32_t cpu = 0; cpu < s->counts.n_cpus; cpu++) {
+		uint64_t *at = counts + (size_t)cpu * s->counts.stride + s->first_row;
+
+		memset(at, 0, n * sizeof(*at));
+		memset(at + s->cfg.calibrate_row + FSC_COUNTERS, 0, n * sizeof(*at));
+	}
+	memset(s->of->rows_used + s->first_row, 0, n);
+}
+
+static void free_part(struct fsc_session *s)
+{
+	struct fsc_err why = {0};
+
+	for (uint32_t row = 0; row < s->targets->rows.n; row++)
+		if (fsc_session_mute(s, row, true, &why))
+			fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
+	give_back_rows(s);
+	s->skel = NULL;
+	s->counts.at = NULL;
+}
+
+uint32_t fsc_session_first_row(const struct fsc_session *s)
+{
+	return s->first_row;
+}
+
+uint32_t fsc_session_rows(const struct fsc_session *s)
+{
+	return s->rows_used ? s->opts.max_rows : (uint32_t)s->targets->rows.n;
 }
 
 /* ---- attaching and detaching ---- */
@@ -192,7 +293,7 @@ void fsc_session_add_place(struct fsc_batch *b, size_t target, uint64_t where, u
 	b->tags[b->n] = t->row;
 	b->where[b->n] = where;
 	b->ref_ctrs[b->n] = t->ref_ctr;
-	b->cookies[b->n] = t->row | flags;
+	b->cookies[b->n] = (e->s->first_row + t->row) | flags;
 	b->names[b->n++] = fsc_session_symbol(e->s, t);
 	e->hidden |= !where;
 }
@@ -274,11 +375,11 @@ static int attach_places(struct fsc_session *s, struct fsc_err *err)
 
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 {
-	int rc = fsc_attach_sched(s, err);
+	int rc = s->of ? 0 : fsc_attach_sched(s, err);
 
 	if (!rc)
 		rc = attach_places(s, err);
-	if (!rc && s->refused.n == fsc_targets_count(s->targets))
+	if (!rc && s->refused.n && s->refused.n == fsc_targets_count(s->targets))
 		rc = report_all_refused(s, err);
 	if (rc)
 		fsc_session_detach(s);
@@ -310,11 +411,24 @@ void fsc_session_detach(struct fsc_session *s)
 	fsc_attacher_drop(&s->attacher, FSC_TAG_ALL);
 }
 
+void fsc_session_detach_later(struct fsc_session *s)
+{
+	s->detached = true;
+	fsc_attacher_drop_later(&s->attacher);
+}
+
+bool fsc_session_still_detaching(const struct fsc_session *s)
+{
+	return fsc_attacher_dropping(&s->attacher);
+}
+
 void fsc_session_free(struct fsc_session *s)
 {
 	if (!s)
 		return;
 	fsc_attacher_release(&s->attacher);
+	if (s->of)
+		free_part(s);
 	for (size_t i = 0; i < s->programs.n; i++)
 		close(*FSC_AT(int, &s->programs, i));
 	fsc_counts_unmap(&s->counts);
@@ -323,6 +437,8 @@ void fsc_session_free(struct fsc_session *s)
 	ring_buffer__free(s->rings);
 	ring_buffer__free(s->own_ring);
 	func_snoop_bpf__destroy(s->skel);
+	fsc_pool_release(&s->pool);
+	free(s->rows_used);
 	free(s->unusable);
 	free(s->ids);
 	fsc_vec_release(&s->retired);
@@ -335,4 +451,5 @@ void fsc_session_free(struct fsc_session *s)
 void fsc_session_freep(struct fsc_session **s)
 {
 	fsc_session_free(*s);
+	*s = NULL;
 }

@@ -45,9 +45,10 @@ struct fsc_session_opts {
 	uint32_t cgroup_level;
 	uint32_t max_keys;
 	enum fsc_via via;
-	/* A monitor: every row has a rule, which may change, and slots of keys are reclaimed.
-	 * judged: the calls of a process count until fsc_session_set_verdict() says otherwise. */
-	bool rules, judged;
+	/* A monitor: every row has a rule, which may change, slots of keys are reclaimed, and which
+	 * processes count is up to fsc_session_judge(). Its functions are in parts. */
+	bool rules;
+	uint32_t max_rows; /* of all parts at a time */
 	bool per_row;	   /* every row has its own links, to be detached singly */
 	bool fast_uprobes; /* probe 5-byte nops even if that kills forked children */
 };
@@ -81,6 +82,22 @@ int fsc_session_possible(struct fsc_err *err);
  */
 int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,
 		     struct fsc_session **ret, struct fsc_err *err);
+/* In what a part may differ from its session. */
+struct fsc_part_opts {
+	const pid_t *pids; /* its links are limited to these processes; none: they are not */
+	size_t n_pids;
+	bool per_row, fast_uprobes;
+};
+/* A part of a monitor's session: more places for its programs, counted in its maps. It can be
+ * attached, detached and freed on its own, but not outlive the session; the rows it is asked about
+ * are its own. targets must outlive it. -ENOSPC: the session has too few rows left. */
+int fsc_session_open_part(struct fsc_session *of, struct fsc_targets *targets,
+			  const struct fsc_part_opts *opts, struct fsc_session **ret,
+			  struct fsc_err *err);
+/* Its first row in the session that it is part of. */
+uint32_t fsc_session_first_row(const struct fsc_session *s);
+/* How many rows there are; of a monitor's session, how many there can be. */
+uint32_t fsc_session_rows(const struct fsc_session *s);
 /* Attaches everything. Places refused by the kernel are listed, not fatal, unless all are. */
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err);
 /* Detaches the probes of one row, and attaches them again; with per_row only. What the kernel now
@@ -89,6 +106,9 @@ void fsc_session_pause(struct fsc_session *s, uint32_t row);
 int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err);
 /* Detaches every probe; counters stay readable. Harmless when called twice. */
 void fsc_session_detach(struct fsc_session *s);
+/* The same without waiting for the kernel: done when fsc_session_still_detaching() is false. */
+void fsc_session_detach_later(struct fsc_session *s);
+bool fsc_session_still_detaching(const struct fsc_session *s);
 void fsc_session_free(struct fsc_session *s);
 void fsc_session_freep(struct fsc_session **s);
 
@@ -132,8 +152,18 @@ int fsc_session_set_cost(struct fsc_session *s, uint32_t row, double inner_ns, d
 
 int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_rule *rule,
 			 struct fsc_err *err);
-/* Whether the calls of a process count from now on. */
+/* Whose calls count from now on. */
+int fsc_session_judge(struct fsc_session *s, enum fsc_judging how, struct fsc_err *err);
+/* Hits of a row by processes whose calls do not count. */
+uint64_t fsc_session_row_bystanders(const struct fsc_session *s, uint32_t row);
+/* Allocates room for measurements until that many more keys fit, or as many as there may be. */
+int fsc_session_reserve(struct fsc_session *s, size_t spare, struct fsc_err *err);
+/* Whether the calls of a process count from now on, if processes are judged. */
 int fsc_session_set_verdict(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
+/* Whether calls of a process without a verdict were counted. */
+bool fsc_session_is_pending(const struct fsc_session *s, pid_t pid);
+/* The process is another program now: that it is unwanted does not hold any more. */
+void fsc_session_clear_verdict(struct fsc_session *s, pid_t pid);
 /* Calls fn for each error code with its count so far, less what was forgotten. */
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
@@ -149,6 +179,8 @@ enum fsc_forget {
  * *ret_alive is set if one of the processes still runs, otherwise left alone. */
 int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
 		       void *arg, bool *ret_alive, struct fsc_err *err);
+/* The same for all keys of a part that was detached: nobody can be using their slots. */
+int fsc_session_retire_part(const struct fsc_session *part, struct fsc_err *err);
 /* Then, if one still runs, blocks until all programs that are running now have finished: some ten
  * milliseconds. */
 int fsc_session_settle(const struct fsc_session *s, struct fsc_err *err);

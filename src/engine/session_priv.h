@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "engine/attacher.h"
+#include "engine/pool.h"
 #include "engine/session.h"
 
 struct bpf_map;
@@ -35,8 +36,11 @@ bool fsc_map_walk_next(struct fsc_map_walk *w);
 struct fsc_session {
 	struct fsc_targets *targets;
 	struct fsc_session_opts opts;
-	pid_t *ids; /* copies for opts.pids and opts.tids */
-	struct func_snoop_bpf *skel;
+	pid_t *ids;		/* copies for opts.pids and opts.tids */
+	struct fsc_session *of; /* the monitor's session that it is a part of; NULL: it is whole */
+	uint32_t first_row;	/* in that */
+	uint8_t *rows_used;	/* bool, per row of a monitor's session */
+	struct func_snoop_bpf *skel; /* of a part: that session's, as are counts, slots and cfg */
 	struct fsc_config cfg;
 	bool pairs;			  /* every function is probed at entry and return */
 	bool user_multi;		  /* user places go into multi links */
@@ -46,8 +50,9 @@ struct fsc_session {
 	bool fast;			  /* 5-byte nops are probed themselves */
 	uint32_t n_cpus;
 	struct fsc_counts counts;
-	struct fsc_slot *slots; /* mapped measurements; NULL: nothing is timed */
+	struct fsc_slot *slots; /* mapped measurements; NULL: nothing is timed, or in the pool */
 	size_t slots_size;
+	struct fsc_pool pool;	      /* of a monitor's session */
 	struct fsc_attacher attacher; /* a place's tag is its row */
 	bool attached;
 	struct fsc_vec programs; /* int: programs for single places, and rings */
@@ -114,11 +119,10 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err);
 /* The programs of a mode, not loaded yet; NULL with errno set. */
 struct func_snoop_bpf *fsc_objects_open(enum fsc_mode mode);
 int fsc_programs_choose(struct fsc_session *s, struct fsc_err *err);
+/* Whether 5-byte nops are probed themselves. */
+void fsc_programs_choose_fast(struct fsc_session *s);
 /* -EAGAIN: must be opened, configured, chosen and loaded again, without a session. */
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
-
-/* Puts every slot that no function owns on the free list. */
-int fsc_rules_open(struct fsc_session *s, struct fsc_err *err);
 
 /* To be called once the programs are loaded. */
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err);

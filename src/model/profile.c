@@ -159,10 +159,10 @@ void fsc_summary_balance(struct fsc_summary *s)
 	s->lost[n] = (struct fsc_named){"unexplained", s->seen - sum};
 }
 
-uint64_t fsc_summary_unreturned(const struct fsc_summary *s)
+uint64_t fsc_summary_lost(const struct fsc_summary *s, const char *name)
 {
 	for (size_t i = 0; i < sizeof(s->lost) / sizeof(s->lost[0]) && s->lost[i].name; i++)
-		if (!strcmp(s->lost[i].name, FSC_UNRETURNED))
+		if (!strcmp(s->lost[i].name, name))
 			return s->lost[i].n;
 	return 0;
 }

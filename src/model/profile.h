@@ -82,6 +82,8 @@ struct fsc_bystanders {
 
 /* The loss of calls that have not returned. During the run they still may. */
 #define FSC_UNRETURNED "unreturned"
+/* Of a monitor: calls of processes that may turn out to be targets. Not a loss yet. */
+#define FSC_CALLS_PENDING "pending"
 
 /* The books. seen = kept + the sum of lost. */
 struct fsc_summary {
@@ -121,7 +123,7 @@ struct fsc_summary {
 /* If seen is not kept plus lost, adds one more loss, "unexplained": both sides are counted
  * independently, so a difference is a defect of ours. */
 void fsc_summary_balance(struct fsc_summary *s);
-uint64_t fsc_summary_unreturned(const struct fsc_summary *s);
+uint64_t fsc_summary_lost(const struct fsc_summary *s, const char *name);
 
 struct fsc_profile {
 	const struct fsc_func *funcs;

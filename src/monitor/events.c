@@ -61,8 +61,7 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 	int rc = 0;
 
 	/* It may have been sent before the process was known not to be a target. */
-	if (!m->changing && !fsc_processes_all(m->processes) &&
-	    fsc_processes_unwanted(m->processes, (pid_t)c->pid))
+	if (!fsc_hooks_verdict(m->hooks, (pid_t)c->pid))
 		return 0;
 	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
 	call.cookie = func + 1;

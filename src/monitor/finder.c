@@ -37,6 +37,8 @@ struct fsc_finder {
 	struct fsc_map searched; /* struct search_key -> bool */
 	struct fsc_map warned;	 /* what has been warned of */
 	struct fsc_vec noted;	 /* struct noted */
+	size_t next;		 /* of those, to be searched */
+	uint64_t last_inode;	 /* of the one searched last */
 	uint32_t last_id;
 };
 
@@ -78,7 +80,7 @@ static void drop_noted(struct fsc_finder *f)
 {
 	for (size_t i = 0; i < f->noted.n; i++)
 		free(FSC_AT(struct noted, &f->noted, i)->path);
-	f->noted.n = 0;
+	f->noted.n = f->next = 0;
 }
 
 void fsc_finder_free(struct fsc_finder *f)
@@ -418,6 +420,7 @@ static int search_open(struct fsc_finder *f, const struct noted *n,
 		warn_once(f, n->path, "it is not a regular file, so it is not a library");
 	if (!S_ISREG(st.st_mode) || fsc_inodes_number(f->inodes, file->path, &inode, NULL))
 		return 0;
+	f->last_inode = inode;
 	rc = choose_entries(f, n, inode, &chosen, err);
 	return rc || !chosen.n ? rc : search_file(f, file, &chosen, ret, err);
 }
@@ -439,15 +442,24 @@ bool fsc_finder_busy(const struct fsc_finder *f)
 	return f->noted.n;
 }
 
-int fsc_finder_search(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err)
+int fsc_finder_search_next(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err)
 {
-	int rc = 0;
+	struct noted *n = FSC_AT(struct noted, &f->noted, f->next);
+	int rc;
 
+	f->last_inode = 0;
 	ret->inode_of = fsc_inodes_number;
 	ret->inode_arg = f->inodes;
-	for (size_t i = 0; !rc && i < f->noted.n; i++)
-		rc = search_noted(f, FSC_AT(struct noted, &f->noted, i), ret, err);
+	rc = search_noted(f, n, ret, err);
 	ret->inode_of = NULL;
-	drop_noted(f);
+	free(n->path);
+	n->path = NULL;
+	if (++f->next == f->noted.n)
+		drop_noted(f);
 	return rc;
+}
+
+uint64_t fsc_finder_last_inode(const struct fsc_finder *f)
+{
+	return f->last_inode;
 }

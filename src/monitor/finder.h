@@ -27,8 +27,11 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err);
 int fsc_finder_note_needed(struct fsc_finder *f, const char *program, struct fsc_err *err);
 /* Whether files are queued. */
 bool fsc_finder_busy(const struct fsc_finder *f);
-/* Searches the queued files. The rows' `probe` is the index of the entry in the configuration. */
-int fsc_finder_search(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err);
+/* Searches the next queued file. The rows' `probe` is the index of the entry in the configuration.
+ */
+int fsc_finder_search_next(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err);
+/* The number of the inode of the file that was searched last; 0: it could not be opened. */
+uint64_t fsc_finder_last_inode(const struct fsc_finder *f);
 /* The entry is detached: it shall be searched for again in this file. */
 void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id);
 

@@ -1,4 +1,4 @@
-/* The sessions of a monitor, one for each batch of functions that was found. */
+/* The probes of a monitor: one session for its whole life, of which every file is a part. */
 #include "monitor/hooks.h"
 
 #include <errno.h>
@@ -10,9 +10,8 @@
 #include "monitor/hooks_priv.h"
 
 enum {
-	STACKS = 4096,	  /* of slow calls, in the kernel at a time */
-	LEAST_KEYS = 256, /* functions times processes, of one session */
-	KEYS_EACH = 64,	  /* room for processes, per function */
+	STACKS = 4096,	    /* of slow calls, in the kernel at a time */
+	MOST_HOOKED = 8192, /* functions, each in each file, at a time */
 };
 
 int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
@@ -25,11 +24,13 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 		return fsc_err_nomem(err);
 	h->config = config;
 	h->processes = processes;
-	h->batches = FSC_VEC_INIT(struct batch *);
+	h->files = FSC_VEC_INIT(struct hooked *);
 	h->funcs = FSC_VEC_INIT(struct fsc_func);
 	h->rules = FSC_VEC_INIT(enum fsc_error_rule);
 	h->retired = FSC_VEC_INIT(struct retired);
+	h->undecided = FSC_VEC_INIT(struct verdict);
 	h->refusals = FSC_VEC_INIT(struct fsc_refusal);
+	fsc_targets_init(&h->none);
 	fsc_tally_init(&h->closed);
 	rc = fsc_finder_new(&h->finder, err);
 	if (!rc)
@@ -41,24 +42,15 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 	return rc;
 }
 
-void fsc_hooks_free_batch(struct batch *b)
+void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f)
 {
-	fsc_call_source_free(b->calls);
-	fsc_live_free(b->live);
-	fsc_session_free(b->session);
-	fsc_targets_release(&b->targets);
-	free(b->func_of);
-	free(b->id_of);
-	free(b->entry_of);
-	free(b->off);
-	free(b->cost_seen);
-	free(b);
-}
-
-static void free_batchp(struct batch **b)
-{
-	if (*b)
-		fsc_hooks_free_batch(*b);
+	for (uint32_t row = 0; f->part && row < f->targets.rows.n; row++)
+		h->hooked_at[fsc_session_first_row(f->part) + row] = NULL;
+	fsc_live_free(f->live);
+	fsc_session_free(f->part);
+	fsc_targets_release(&f->targets);
+	free(f->hooks);
+	free(f);
 }
 
 void fsc_hooks_free(struct fsc_hooks *h)
@@ -67,8 +59,8 @@ void fsc_hooks_free(struct fsc_hooks *h)
 		return;
 	if (h->trying)
 		fsc_hooks_abandon(h);
-	for (size_t i = 0; i < h->batches.n; i++)
-		fsc_hooks_free_batch(batch_at(h, i));
+	for (size_t i = 0; i < h->files.n; i++)
+		fsc_hooks_free_file(h, hooked_at(h, i));
 	for (size_t i = 0; i < h->funcs.n; i++) {
 		struct fsc_func *f = FSC_AT(struct fsc_func, &h->funcs, i);
 
@@ -77,8 +69,15 @@ void fsc_hooks_free(struct fsc_hooks *h)
 		free((char *)f->symbol);
 		free((char *)f->binary);
 	}
+	fsc_call_source_free(h->calls);
+	fsc_live_free(h->live);
+	fsc_session_free(h->session);
+	fsc_targets_release(&h->none);
+	free(h->hooked_at);
 	fsc_namer_free(h->namer);
-	fsc_vec_release(&h->batches);
+	fsc_vec_release(&h->files);
+	fsc_vec_release(&h->undecided);
+	fsc_map_release(&h->verdicts);
 	fsc_vec_release(&h->funcs);
 	fsc_vec_release(&h->rules);
 	fsc_vec_release(&h->retired);
@@ -148,12 +147,12 @@ const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)
 
 const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func)
 {
-	for (size_t i = 0; i < h->batches.n; i++) {
-		const struct batch *b = batch_at(h, i);
+	for (size_t i = 0; i < h->files.n; i++) {
+		const struct hooked *f = hooked_at(h, i);
 
-		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			if (b->func_of[row] == func && b->entry_of[row] >= 0)
-				return entry_at(h, (size_t)b->entry_of[row]);
+		for (uint32_t row = 0; row < f->targets.rows.n; row++)
+			if (f->hooks[row].func == func && f->hooks[row].entry >= 0)
+				return entry_at(h, (size_t)f->hooks[row].entry);
 	}
 	return NULL;
 }
@@ -162,13 +161,13 @@ size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < h->batches.n; i++) {
-		const struct batch *b = batch_at(h, i);
+	for (size_t i = 0; i < h->files.n; i++) {
+		const struct hooked *f = hooked_at(h, i);
 
-		for (size_t k = 0; k < fsc_targets_count(&b->targets); k++) {
-			uint32_t row = fsc_targets_at(&b->targets, k)->row;
+		for (size_t k = 0; k < fsc_targets_count(&f->targets); k++) {
+			const struct hook *x = &f->hooks[fsc_targets_at(&f->targets, k)->row];
 
-			n += b->func_of[row] == func && b->entry_of[row] >= 0;
+			n += x->func == func && x->entry >= 0;
 		}
 	}
 	return n;
@@ -178,9 +177,9 @@ size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < h->batches.n; i++)
-		for (uint32_t row = 0; row < batch_at(h, i)->targets.rows.n; row++)
-			n += batch_at(h, i)->entry_of[row] == (int32_t)entry;
+	for (size_t i = 0; i < h->files.n; i++)
+		for (uint32_t row = 0; row < hooked_at(h, i)->targets.rows.n; row++)
+			n += hooked_at(h, i)->hooks[row].entry == (int32_t)entry;
 	return n;
 }
 
@@ -192,19 +191,120 @@ void fsc_hooks_missing(const struct fsc_hooks *h,
 			fn(entry_at(h, i), arg);
 }
 
+/* ---- the session ---- */
+
+int fsc_hooks_judge(struct fsc_hooks *h, struct fsc_err *err)
+{
+	const struct fsc_filter *t = &h->config->targets;
+
+	if (!h->session)
+		return 0;
+	return fsc_session_judge(h->session,
+				 fsc_filter_passes_all(t)  ? FSC_JUDGING_NONE
+				 : fsc_filter_only_pids(t) ? FSC_JUDGING_FIRST
+							   : FSC_JUDGING_LATER,
+				 err);
+}
+
+static int tell_verdicts(struct fsc_hooks *h, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < h->verdicts.cap; i++) {
+		const struct fsc_map_slot *s = &h->verdicts.slots[i];
+
+		if (s->key)
+			rc = fsc_session_set_verdict(h->session, *(const pid_t *)s->key, s->value,
+						     err);
+	}
+	return rc;
+}
+
+static int open_calls(struct fsc_hooks *h, struct fsc_err *err)
+{
+	const struct fsc_call_opts opts = {.kernel_stack = h->config->stacks,
+					   .user_stack = h->config->stacks,
+					   .slow_stacks = true,
+					   .own_frame = true,
+					   .drop_stacks = STACKS / 4};
+	int rc = fsc_hooks_namer(h, err);
+
+	return rc ? rc : fsc_call_source_new(h->live, h->namer, &opts, &h->calls, err);
+}
+
+static int open_session(struct fsc_hooks *h, struct fsc_err *err)
+{
+	const struct fsc_session_opts so = {
+	    .mode = FSC_MODE_TIME,
+	    .rules = true,
+	    .max_rows = MOST_HOOKED,
+	    .max_keys = h->config->max_processes_rows,
+	    .by = FSC_BY_PID,
+	    .n_rings = 1,
+	    .stacks = h->config->stacks ? FSC_STACKS_USER | FSC_STACKS_KERNEL : 0,
+	    .max_stacks = STACKS,
+	};
+	int rc;
+
+	h->hooked_at = calloc(MOST_HOOKED, sizeof(struct hooked *));
+	rc = h->hooked_at ? fsc_session_open(&h->none, &so, &h->session, err) : fsc_err_nomem(err);
+	if (!rc)
+		rc = fsc_live_new(h->session, &h->none, so.by, &h->live, err);
+	if (rc)
+		return rc;
+	fsc_live_keep_elsewhere(h->live);
+	rc = open_calls(h, err);
+	if (!rc)
+		rc = fsc_hooks_judge(h, err);
+	if (!rc)
+		rc = tell_verdicts(h, err);
+	return rc ? rc : fsc_session_attach(h->session, err);
+}
+
+/* Room for the processes that appear until the next call: for one that calls everything, and for
+ * many that call a little. */
+int fsc_hooks_reserve(struct fsc_hooks *h, struct fsc_err *err)
+{
+	enum { LITTLE = 512 };
+	size_t hooks = 0;
+
+	for (size_t i = 0; i < h->files.n; i++)
+		hooks += hooked_at(h, i)->targets.rows.n;
+	return h->session ? fsc_session_reserve(h->session, hooks + LITTLE, err) : 0;
+}
+
+/* Opened with the first file; without a session there is nothing to undo. */
+static int need_session(struct fsc_hooks *h, struct fsc_err *err)
+{
+	int rc = h->session ? 0 : open_session(h, err);
+
+	if (!rc)
+		return 0;
+	fsc_call_source_free(h->calls);
+	fsc_live_free(h->live);
+	fsc_session_free(h->session);
+	free(h->hooked_at);
+	h->calls = NULL;
+	h->live = NULL;
+	h->session = NULL;
+	h->hooked_at = NULL;
+	return rc;
+}
+
 /* ---- attaching ---- */
 
 /* For a pattern, the error rule depends on each function's name. */
-static enum fsc_error_rule errors_of(const struct fsc_hooks *h, const struct batch *b, uint32_t row,
-				     const struct fsc_snoop_func *e)
+static enum fsc_error_rule errors_of(const struct fsc_hooks *h, const struct hooked *f,
+				     uint32_t row, const struct fsc_snoop_func *e)
 {
+	const struct fsc_func *func = FSC_AT(struct fsc_func, &h->funcs, f->hooks[row].func);
+
 	return e->errors_given || !strpbrk(e->symbol, "*?[")
 		   ? e->errors
-		   : fsc_error_rule_of(e->group,
-				       FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->symbol);
+		   : fsc_error_rule_of(e->group, func->symbol);
 }
 
-int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
+int fsc_hooks_set_rule(struct fsc_hooks *h, struct hooked *f, uint32_t row,
 		       const struct fsc_snoop_func *e, struct fsc_err *err)
 {
 	static const uint32_t failed[FSC_ERRORS_MAX] = {
@@ -216,168 +316,199 @@ int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
 	};
 	struct fsc_rule rule = {.slow_ns = (uint64_t)e->slow_ns,
 				.sample = e->sample,
-				.failed = failed[errors_of(h, b, row, e)]};
+				.failed = failed[errors_of(h, f, row, e)]};
 
-	return fsc_session_set_rule(b->session, row, &rule, err);
+	return fsc_session_set_rule(f->part, row, &rule, err);
 }
 
-void fsc_hooks_name_errors(struct fsc_hooks *h, const struct batch *b, uint32_t row,
+void fsc_hooks_name_errors(struct fsc_hooks *h, const struct hooked *f, uint32_t row,
 			   const struct fsc_snoop_func *e)
 {
-	*FSC_AT(enum fsc_error_rule, &h->rules, b->func_of[row]) = errors_of(h, b, row, e);
+	*FSC_AT(enum fsc_error_rule, &h->rules, f->hooks[row].func) = errors_of(h, f, row, e);
 }
 
-static int number_rows(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+static int number_rows(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
-	size_t n = b->targets.rows.n;
+	size_t n = f->targets.rows.n;
 	int rc = 0;
 
-	b->func_of = calloc(n + 1, sizeof(*b->func_of));
-	b->id_of = calloc(n + 1, sizeof(*b->id_of));
-	b->entry_of = calloc(n + 1, sizeof(*b->entry_of));
-	b->off = calloc(n + 1, sizeof(*b->off));
-	b->cost_seen = calloc(n + 1, sizeof(*b->cost_seen));
-	if (!b->func_of || !b->id_of || !b->entry_of || !b->off || !b->cost_seen)
+	f->hooks = calloc(n + 1, sizeof(*f->hooks));
+	if (!f->hooks)
 		return fsc_err_nomem(err);
 	for (size_t i = 0; !rc && i < n; i++) {
-		const struct fsc_target_row *row = fsc_targets_row(&b->targets, i);
+		const struct fsc_target_row *row = fsc_targets_row(&f->targets, i);
 
-		b->entry_of[i] = (int32_t)row->probe;
-		b->id_of[i] = fsc_finder_id(h->finder, row->probe);
-		rc = number_func(h, entry_at(h, row->probe), row, &b->func_of[i], err);
+		f->hooks[i].entry = (int32_t)row->probe;
+		f->hooks[i].id = fsc_finder_id(h->finder, row->probe);
+		rc = number_func(h, entry_at(h, row->probe), row, &f->hooks[i].func, err);
 	}
 	return rc;
 }
 
-static int judge_one(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
-{
-	struct batch *b = arg;
-
-	return fsc_session_set_verdict(b->session, pid, wanted, err);
-}
-
-static int open_session(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+static int open_part(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
 	const struct fsc_filter *t = &h->config->targets;
-	size_t keys = b->targets.rows.n * KEYS_EACH;
-	bool pids = fsc_filter_only_pids(t);
-	struct fsc_session_opts so = {
-	    .mode = FSC_MODE_TIME,
-	    .rules = true,
-	    .judged = !pids && !fsc_processes_all(h->processes),
-	    .pids = pids ? t->pids.data : NULL,
-	    .n_pids = pids ? t->pids.n : 0,
-	    .by = FSC_BY_PID,
-	    .n_rings = 1,
-	    .stacks = h->config->stacks ? FSC_STACKS_USER | FSC_STACKS_KERNEL : 0,
-	    .max_stacks = STACKS,
-	    .fast_uprobes = h->config->fast_uprobes,
-	    .per_row = h->config->max_overhead > 0,
-	};
-	int rc;
+	bool limited = fsc_filter_only_pids(t);
+	const struct fsc_part_opts opts = {.pids = limited ? t->pids.data : NULL,
+					   .n_pids = limited ? t->pids.n : 0,
+					   .per_row = h->config->max_overhead > 0,
+					   .fast_uprobes = h->config->fast_uprobes};
+	uint32_t first;
+	int rc = fsc_session_open_part(h->session, &f->targets, &opts, &f->part, err);
 
-	if (keys < LEAST_KEYS)
-		keys = LEAST_KEYS;
-	if (keys > h->config->max_processes_rows)
-		keys = h->config->max_processes_rows;
-	so.max_keys = (uint32_t)keys;
-	rc = fsc_session_open(&b->targets, &so, &b->session, err);
 	if (!rc)
-		rc = fsc_live_new(b->session, &b->targets, so.by, &b->live, err);
-	if (!rc)
-		fsc_live_keep_elsewhere(b->live);
-	if (!rc && so.judged)
-		rc = fsc_processes_each(h->processes, judge_one, b, err);
-	return rc;
-}
-
-static int open_calls(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
-{
-	const struct fsc_call_opts opts = {.kernel_stack = h->config->stacks,
-					   .user_stack = h->config->stacks,
-					   .slow_stacks = true,
-					   .own_frame = true,
-					   .drop_stacks = STACKS / 4};
-	int rc = fsc_hooks_namer(h, err);
-
-	return rc ? rc : fsc_call_source_new(b->live, h->namer, &opts, &b->calls, err);
+		rc = fsc_live_new(f->part, &f->targets, FSC_BY_PID, &f->live, err);
+	if (rc)
+		return rc;
+	fsc_live_keep_elsewhere(f->live);
+	first = fsc_session_first_row(f->part);
+	for (uint32_t row = 0; row < f->targets.rows.n; row++) {
+		h->hooked_at[first + row] = f;
+		fsc_live_set_func(h->live, first + row,
+				  FSC_AT(struct fsc_func, &h->funcs, f->hooks[row].func));
+	}
+	return 0;
 }
 
 /* Everything is set up before the first probe is attached, so that every hit counts, unless the
  * configuration is only being tried. */
-static int start_batch(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
-	int rc = number_rows(h, b, err);
+	int rc = need_session(h, err);
 
 	if (!rc)
-		rc = open_session(h, b, err);
+		rc = number_rows(h, f, err);
 	if (!rc)
-		rc = open_calls(h, b, err);
-	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
-		rc = fsc_hooks_set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
+		rc = open_part(h, f, err);
+	for (uint32_t row = 0; !rc && row < f->targets.rows.n; row++)
+		rc = fsc_hooks_set_rule(h, f, row, entry_at(h, (size_t)f->hooks[row].entry), err);
 	if (rc)
 		return rc;
-	for (uint32_t row = 0; !h->trying && row < b->targets.rows.n; row++)
-		fsc_hooks_name_errors(h, b, row, entry_at(h, (size_t)b->entry_of[row]));
-	fsc_live_use_costs(b->live, &h->costs);
-	fsc_live_calibrate(b->live);
-	h->costs = *fsc_live_costs(b->live);
-	rc = h->trying ? 0 : fsc_live_arm(b->live, err);
-	return rc ? rc : fsc_session_attach(b->session, err);
+	for (uint32_t row = 0; !h->trying && row < f->targets.rows.n; row++)
+		fsc_hooks_name_errors(h, f, row, entry_at(h, (size_t)f->hooks[row].entry));
+	fsc_live_use_costs(f->live, &h->costs);
+	fsc_live_calibrate(f->live);
+	h->costs = *fsc_live_costs(f->live);
+	rc = fsc_hooks_reserve(h, err);
+	if (!rc && !h->trying)
+		rc = fsc_live_arm(f->live, err);
+	return rc ? rc : fsc_session_attach(f->part, err);
 }
 
-/* A slot for a session. While a configuration is being tried, the list in force gets room, too, so
- * that appending to it cannot fail later. */
-static struct batch **make_room(struct fsc_hooks *h)
+static void mark_mapped(const struct fsc_hooks *h, uint64_t inode)
 {
-	const size_t n = h->was.batches.n;
+	for (size_t i = 0; inode && i < h->files.n; i++)
+		if (hooked_at(h, i)->inode == inode)
+			hooked_at(h, i)->scan = h->scans;
+}
 
-	for (size_t i = 0; h->trying && i <= h->batches.n; i++)
-		if (!fsc_vec_push(&h->was.batches)) {
-			h->was.batches.n = n;
-			return NULL;
-		}
-	h->was.batches.n = h->trying ? n : h->was.batches.n;
-	return fsc_vec_push(&h->batches);
+/* The next file with functions to hook; *ret is NULL if there is none. */
+static int find_file(struct fsc_hooks *h, struct hooked **ret, struct fsc_err *err)
+{
+	struct hooked *f = calloc(1, sizeof(*f));
+	int rc = f ? 0 : fsc_err_nomem(err);
+
+	*ret = NULL;
+	if (f)
+		fsc_targets_init(&f->targets);
+	while (!rc && fsc_finder_busy(h->finder) && !fsc_targets_count(&f->targets)) {
+		rc = fsc_finder_search_next(h->finder, &f->targets, err);
+		mark_mapped(h, fsc_finder_last_inode(h->finder));
+	}
+	if (f)
+		f->inode = fsc_finder_last_inode(h->finder);
+	if (!rc && fsc_targets_count(&f->targets))
+		*ret = f;
+	else if (f)
+		fsc_hooks_free_file(h, f);
+	return rc;
+}
+
+/* If other files are hooked already, they go on without this one. */
+static int add_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
+{
+	struct hooked **slot = fsc_vec_push(&h->files);
+	struct fsc_err why = {0};
+	int rc;
+
+	if (slot)
+		*slot = f;
+	rc = slot ? hook_file(h, f, &why) : fsc_err_nomem(&why);
+	if (!rc) {
+		f->scan = h->scans;
+		fsc_log(FSC_LOG_DEBUG, "%s: %zu functions",
+			FSC_AT(struct fsc_target_file, &f->targets.files, 0)->name,
+			f->targets.rows.n);
+		return 0;
+	}
+	h->files.n -= slot != NULL;
+	fsc_hooks_free_file(h, f);
+	if (rc != -ENOMEM && h->files.n > (h->trying && h->was.anew ? h->was.files : 0)) {
+		fsc_log(FSC_LOG_WARN, "%s", why.msg);
+		return 0;
+	}
+	*err = why;
+	return rc;
 }
 
 int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 {
-	FSC_AUTO(free_batchp) struct batch *b = NULL;
-	struct fsc_err why = {0};
-	struct batch **slot;
+	struct hooked *f;
 	int rc;
 
-	if (!fsc_finder_busy(h->finder))
-		return 0;
-	b = calloc(1, sizeof(*b));
-	if (!b)
-		return fsc_err_nomem(err);
-	fsc_targets_init(&b->targets);
-	rc = fsc_finder_search(h->finder, &b->targets, err);
-	if (rc || !fsc_targets_count(&b->targets))
-		return rc;
-	rc = start_batch(h, b, &why);
-	if (rc && (h->batches.n || h->was.stay) && rc != -ENOMEM) {
-		/* The existing sessions go on. */
-		fsc_log(FSC_LOG_WARN, "%s", why.msg);
-		return 0;
-	}
-	if (rc) {
-		*err = why;
-		return rc;
-	}
-	slot = make_room(h);
-	if (!slot)
-		return fsc_err_nomem(err);
-	fsc_log(FSC_LOG_DEBUG, "%zu more functions, in %zu files", b->targets.rows.n,
-		b->targets.files.n);
-	*slot = fsc_take(&b);
-	return 0;
+	do {
+		rc = find_file(h, &f, err);
+		if (!rc && f)
+			rc = add_file(h, f, err);
+	} while (!rc && f);
+	return rc;
 }
 
 void fsc_hooks_detach(struct fsc_hooks *h)
 {
-	for (size_t i = 0; i < h->batches.n; i++)
-		fsc_session_detach(batch_at(h, i)->session);
+	for (size_t i = 0; i < h->files.n; i++)
+		fsc_session_detach(hooked_at(h, i)->part);
+	if (h->session)
+		fsc_session_detach(h->session);
+}
+
+/* ---- files that nobody maps any more ---- */
+
+void fsc_hooks_scan_begins(struct fsc_hooks *h)
+{
+	h->scans++;
+}
+
+static void begin_closing(struct fsc_hooks *h, struct hooked *f)
+{
+	fsc_log(FSC_LOG_DEBUG, "%s: no target maps it any more",
+		FSC_AT(struct fsc_target_file, &f->targets.files, 0)->name);
+	f->closing = true;
+	fsc_hooks_forget_searches(h->finder, f);
+	fsc_session_detach_later(f->part);
+}
+
+/* Those in use had the whole scan to be found. */
+void fsc_hooks_scan_ended(struct fsc_hooks *h)
+{
+	for (size_t i = 0; i < h->files.n; i++)
+		if (!hooked_at(h, i)->closing && hooked_at(h, i)->scan < h->scans)
+			begin_closing(h, hooked_at(h, i));
+}
+
+int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err)
+{
+	size_t kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < h->files.n; i++) {
+		struct hooked *f = hooked_at(h, i);
+
+		if (!rc && f->closing && !fsc_session_still_detaching(f->part))
+			rc = fsc_hooks_close_file(h, f, err);
+		else
+			*FSC_AT(struct hooked *, &h->files, kept++) = f;
+	}
+	h->files.n = kept;
+	return rc;
 }

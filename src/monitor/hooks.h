@@ -1,6 +1,5 @@
 /* The probes of a monitor: functions of the configuration, found in files as processes map them.
- * Functions found together share a session of the engine; later ones get another, so that existing
- * probes are never detached. */
+ * There is one session of the engine; files come and go as parts of it. */
 #ifndef FSC_MONITOR_HOOKS_H
 #define FSC_MONITOR_HOOKS_H
 
@@ -15,11 +14,9 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 		  struct fsc_hooks **ret, struct fsc_err *err);
 void fsc_hooks_free(struct fsc_hooks *h);
 /* Tries another configuration: files are searched for its functions from now on, and
- * fsc_hooks_attach() attaches probes that do not count yet, while the existing ones go on. Ends
- * with fsc_hooks_commit() or fsc_hooks_abandon(). anew: the targets have changed, so that no probe
- * can stay. */
-int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
-		  struct fsc_err *err);
+ * fsc_hooks_attach() attaches probes that do not count yet, while the existing ones go on; verdicts
+ * are noted for later. Ends with fsc_hooks_commit() or fsc_hooks_abandon(). */
+int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, struct fsc_err *err);
 /* Restores the state before fsc_hooks_try(). */
 void fsc_hooks_abandon(struct fsc_hooks *h);
 /* Puts the configuration in force: functions in both keep their probes and numbers, new ones start
@@ -37,16 +34,35 @@ int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err
 /* Searches the queued files and attaches to what is new in them. Unreadable files and refused
  * places are logged and counted, not a failure. */
 int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err);
+/* All files that targets map are about to be passed to fsc_hooks_file() again. */
+void fsc_hooks_scan_begins(struct fsc_hooks *h);
+/* They have been, and fsc_hooks_attach() was called: the probes of other files are detached in the
+ * background. */
+void fsc_hooks_scan_ended(struct fsc_hooks *h);
+/* Frees files whose probes are detached; their measurements stay. */
+int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err);
+/* Allocates room for measurements if it runs short. */
+int fsc_hooks_reserve(struct fsc_hooks *h, struct fsc_err *err);
 /* Whether a process is a target. */
 int fsc_hooks_set_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
+/* By the verdicts in force: 1: a target; 0: not; -1: pending. */
+int fsc_hooks_verdict(const struct fsc_hooks *h, pid_t pid);
+/* A process has called exec: that it is not a target has to be found anew. */
+void fsc_hooks_exec(struct fsc_hooks *h, pid_t pid);
+/* Whether fsc_hooks_collect() should be called now: what an unwanted process has counted must be
+ * dropped before it becomes another program. */
+bool fsc_hooks_urgent(const struct fsc_hooks *h);
 /* A process has exited; a target's measurements are kept by fsc_hooks_collect(). */
-int fsc_hooks_exited(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
+int fsc_hooks_exited(struct fsc_hooks *h, pid_t pid, struct fsc_err *err);
 /* Moves the measurements of exited processes, by pid, to `ended` and frees their slots; then calls
  * on_pid() for each process that has made calls. */
 int fsc_hooks_collect(struct fsc_hooks *h, int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err),
 		      void *arg, struct fsc_tally *ended, struct fsc_err *err);
-/* Adds the measurements of running processes. Functions are indices of fsc_hooks_funcs(). */
+/* Adds the measurements of running processes that are known to be targets. Functions are indices of
+ * fsc_hooks_funcs(). */
 int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *err);
+/* Calls of processes that may turn out to be targets, at that reading. */
+uint64_t fsc_hooks_pending(const struct fsc_hooks *h);
 const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n);
 /* The configuration's entry of a function; NULL: none any more. */
 const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func);
@@ -59,7 +75,7 @@ struct fsc_hooks_cost {
 	double ns, costliest_ns;
 	const char *costliest;
 	uint32_t func; /* its number */
-	size_t batch;
+	size_t file;
 	uint32_t row;
 };
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);

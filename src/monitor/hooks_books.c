@@ -7,21 +7,23 @@
 
 /* ---- cost ---- */
 
-static void add_cost(const struct fsc_hooks *h, struct batch *b, size_t at,
+static void add_cost(const struct fsc_hooks *h, struct hooked *f, size_t file,
 		     struct fsc_hooks_cost *ret)
 {
-	for (uint32_t row = 0; row < b->targets.rows.n; row++) {
-		uint64_t seen = fsc_session_seen(b->session, row);
-		double ns = (double)(seen - b->cost_seen[row]) * fsc_live_row_cost(b->live, row);
+	for (uint32_t row = 0; row < f->targets.rows.n; row++) {
+		struct hook *x = &f->hooks[row];
+		uint64_t hits =
+		    fsc_session_seen(f->part, row) + fsc_session_row_bystanders(f->part, row);
+		double ns = (double)(hits - x->cost_seen) * fsc_live_row_cost(f->live, row);
 
-		b->cost_seen[row] = seen;
+		x->cost_seen = hits;
 		ret->ns += ns;
-		if (b->entry_of[row] < 0 || b->off[row] || ns <= ret->costliest_ns)
+		if (x->entry < 0 || x->off || ns <= ret->costliest_ns)
 			continue;
 		ret->costliest_ns = ns;
-		ret->costliest = FSC_AT(struct fsc_func, &h->funcs, b->func_of[row])->name;
-		ret->func = b->func_of[row];
-		ret->batch = at;
+		ret->costliest = FSC_AT(struct fsc_func, &h->funcs, x->func)->name;
+		ret->func = x->func;
+		ret->file = file;
 		ret->row = row;
 	}
 }
@@ -29,27 +31,29 @@ static void add_cost(const struct fsc_hooks *h, struct batch *b, size_t at,
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
 {
 	*ret = (struct fsc_hooks_cost){0};
-	for (size_t i = 0; i < h->batches.n; i++)
-		add_cost(h, batch_at(h, i), i, ret);
+	for (size_t i = 0; i < h->files.n; i++)
+		add_cost(h, hooked_at(h, i), i, ret);
 }
 
 void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost)
 {
-	struct batch *b = batch_at(h, cost->batch);
+	struct hooked *f = hooked_at(h, cost->file);
 
-	b->off[cost->row] = true;
-	fsc_session_pause(b->session, cost->row);
+	f->hooks[cost->row].off = true;
+	fsc_session_pause(f->part, cost->row);
 }
 
-static int resume_rows(struct batch *b, uint32_t func, struct fsc_err *err)
+static int resume_rows(struct hooked *f, uint32_t func, struct fsc_err *err)
 {
 	int rc = 0;
 
-	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++) {
-		if (b->func_of[row] != func || !b->off[row] || b->entry_of[row] < 0)
+	for (uint32_t row = 0; !rc && row < f->targets.rows.n; row++) {
+		struct hook *x = &f->hooks[row];
+
+		if (x->func != func || !x->off || x->entry < 0)
 			continue;
-		rc = fsc_session_resume(b->session, row, err);
-		b->off[row] = rc;
+		rc = fsc_session_resume(f->part, row, err);
+		x->off = rc;
 	}
 	return rc;
 }
@@ -58,8 +62,8 @@ int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err)
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = resume_rows(batch_at(h, i), func, err);
+	for (size_t i = 0; !rc && i < h->files.n; i++)
+		rc = resume_rows(hooked_at(h, i), func, err);
 	return rc;
 }
 
@@ -77,7 +81,7 @@ static void add_named(struct fsc_named *all, size_t max, const struct fsc_named 
 	all[i].n += more->n;
 }
 
-/* Adds the numbers of one session's books; what they point to belongs to the session. */
+/* Adds the numbers of one file's books; what they point to belongs to the file. */
 static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 {
 	const size_t max = sizeof(to->lost) / sizeof(to->lost[0]);
@@ -106,37 +110,37 @@ static void add_books(struct fsc_summary *to, const struct fsc_summary *s)
 }
 
 /* Muted and detached functions are left out. */
-static void subtract_silent(const struct batch *b, struct fsc_summary *s)
+static void subtract_silent(const struct hooked *f, struct fsc_summary *s)
 {
-	for (size_t row = 0; row < b->targets.rows.n; row++) {
-		bool silent = b->entry_of[row] < 0 || b->off[row];
+	for (size_t row = 0; row < f->targets.rows.n; row++) {
+		bool silent = f->hooks[row].entry < 0 || f->hooks[row].off;
 
 		s->functions -= silent && s->functions;
 		s->attached -= silent && s->attached;
-		for (size_t i = 0; silent && i < fsc_targets_count(&b->targets); i++)
-			s->places -= fsc_targets_at(&b->targets, i)->row == row && s->places;
+		for (size_t i = 0; silent && i < fsc_targets_count(&f->targets); i++)
+			s->places -= fsc_targets_at(&f->targets, i)->row == row && s->places;
 	}
 }
 
-int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err)
+int fsc_hooks_close_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
 	struct fsc_summary s;
 	int rc;
 
-	fsc_session_detach(b->session);
-	rc = fsc_hooks_send_calls(h, b, true, err);
+	fsc_session_detach(f->part);
+	rc = fsc_hooks_send_calls(h, false, err);
 	if (!rc)
-		rc = fsc_live_summary(b->live, 0, false, 0, &s, err);
+		rc = fsc_hooks_read_closed(h, f, err);
 	if (!rc)
-		rc = fsc_hooks_read_batch(h, b, true, &h->closed, err);
+		rc = fsc_live_summary(f->live, 0, false, 0, &s, err);
 	if (!rc) {
-		subtract_silent(b, &s);
+		subtract_silent(f, &s);
 		add_books(&h->past, &s);
 		/* They are no longer attached. */
 		h->past.functions = h->past.attached = h->past.places = h->past.shifted = 0;
 		memset(h->past.via, 0, sizeof(h->past.via));
 	}
-	fsc_hooks_free_batch(b);
+	fsc_hooks_free_file(h, f);
 	return rc;
 }
 
@@ -156,16 +160,19 @@ static int add_refusals(struct fsc_vec *to, const struct fsc_refusal *refused, s
 /* While running, calls that nothing else explains have not returned yet. */
 static bool is_running(const struct fsc_hooks *h)
 {
-	for (size_t i = 0; i < h->batches.n; i++)
-		if (!fsc_session_detached(batch_at(h, i)->session))
-			return true;
-	return false;
+	return h->session && !fsc_session_detached(h->session);
 }
 
 static void close_books(const struct fsc_hooks *h, struct fsc_summary *s)
 {
+	const size_t max = sizeof(s->lost) / sizeof(s->lost[0]);
 	struct fsc_named rest = {FSC_UNRETURNED, s->seen - s->kept};
+	const struct fsc_named apart[] = {{FSC_CALLS_PENDING, h->pending},
+					  {"not_target", h->not_target}};
 
+	for (size_t i = 0; i < 2; i++)
+		if (apart[i].n)
+			add_named(s->lost, max, &apart[i]);
 	if (!is_running(h)) {
 		fsc_summary_balance(s);
 		return;
@@ -173,7 +180,26 @@ static void close_books(const struct fsc_hooks *h, struct fsc_summary *s)
 	for (size_t i = 0; s->lost[i].name; i++)
 		rest.n -= s->lost[i].n;
 	if ((int64_t)rest.n > 0)
-		add_named(s->lost, sizeof(s->lost) / sizeof(s->lost[0]), &rest);
+		add_named(s->lost, max, &rest);
+}
+
+/* Adds the books of a file, and those of the session, which has none of its own functions. */
+static int add_summary(struct fsc_hooks *h, struct fsc_live *live, const struct hooked *f,
+		       struct fsc_summary *all, struct fsc_vec *partly, struct fsc_err *err)
+{
+	struct fsc_summary s;
+	int rc = fsc_live_summary(live, 0, false, 0, &s, err);
+
+	if (rc)
+		return rc;
+	if (f)
+		subtract_silent(f, &s);
+	else
+		all->bystanders = s.bystanders;
+	all->bystanders.known &= !fsc_filter_passes_all(&h->config->targets);
+	add_books(all, &s);
+	rc = add_refusals(&h->refusals, s.refused, s.n_refused, err);
+	return rc ? rc : add_refusals(partly, s.refused + s.n_refused, s.n_partly, err);
 }
 
 int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool of_machine,
@@ -181,21 +207,13 @@ int fsc_hooks_summary(struct fsc_hooks *h, uint64_t kept, uint64_t cpu_ns, bool 
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec partly = FSC_VEC_INIT(struct fsc_refusal);
 	struct fsc_summary all = h->past;
-	int rc = 0;
+	int rc;
 
 	h->refusals.n = 0;
-	for (size_t i = 0; !rc && i < h->batches.n; i++) {
-		struct fsc_summary s;
-
-		rc = fsc_live_summary(batch_at(h, i)->live, 0, false, duration_s, &s, err);
-		if (rc)
-			break;
-		subtract_silent(batch_at(h, i), &s);
-		add_books(&all, &s);
-		rc = add_refusals(&h->refusals, s.refused, s.n_refused, err);
-		if (!rc && s.n_partly)
-			rc = add_refusals(&partly, s.refused + s.n_refused, s.n_partly, err);
-	}
+	rc = h->live ? add_summary(h, h->live, NULL, &all, &partly, err) : 0;
+	all.cost_known = true;
+	for (size_t i = 0; !rc && i < h->files.n; i++)
+		rc = add_summary(h, hooked_at(h, i)->live, hooked_at(h, i), &all, &partly, err);
 	all.n_refused = h->refusals.n;
 	if (!rc)
 		rc = add_refusals(&h->refusals, partly.data, partly.n, err);

@@ -8,11 +8,6 @@ enum {
 	NAMED_PROCESSES = 2048, /* of the machine; those that exited first are dropped first */
 };
 
-struct sending {
-	const struct fsc_hooks *h;
-	const struct batch *b;
-};
-
 void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg)
 {
 	h->on_call = fn;
@@ -21,19 +16,20 @@ void fsc_hooks_on_call(struct fsc_hooks *h, fsc_hooks_call_fn fn, void *arg)
 
 static int send_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 {
-	const struct sending *s = arg;
+	const struct fsc_hooks *h = arg;
 	size_t n;
-	const struct fsc_func *funcs = fsc_live_funcs(s->b->live, &n);
+	uint32_t row = (uint32_t)(c->func - fsc_live_funcs(h->live, &n));
+	const struct hooked *f = h->hooked_at[row];
 
-	return s->h->on_call(c, s->b->func_of[c->func - funcs], s->h->on_call_arg, err);
+	if (!f)
+		return 0;
+	return h->on_call(c, f->hooks[row - fsc_session_first_row(f->part)].func, h->on_call_arg,
+			  err);
 }
 
-int fsc_hooks_send_calls(const struct fsc_hooks *h, const struct batch *b, bool last,
-			 struct fsc_err *err)
+int fsc_hooks_send_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 {
-	struct sending s = {h, b};
-
-	return h->on_call ? fsc_call_source_read(b->calls, last, send_call, &s, err) : 0;
+	return h->on_call && h->calls ? fsc_call_source_read(h->calls, last, send_call, h, err) : 0;
 }
 
 static int name_target(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
@@ -76,8 +72,8 @@ static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
 	fsc_namer_free(h->namer);
 	h->namer = NULL;
 	rc = fsc_hooks_namer(h, err);
-	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		fsc_call_source_rename(batch_at(h, i)->calls, h->namer);
+	if (!rc && h->calls)
+		fsc_call_source_rename(h->calls, h->namer);
 	return rc;
 }
 
@@ -88,9 +84,7 @@ int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 	/* What was not found before may be there now. */
 	if (!rc && h->namer)
 		rc = fsc_namer_resolve(h->namer, err);
-	for (size_t i = 0; !rc && i < h->batches.n; i++)
-		rc = fsc_hooks_send_calls(h, batch_at(h, i), last, err);
-	return rc;
+	return rc ? rc : fsc_hooks_send_calls(h, last, err);
 }
 
 /* ---- errors ---- */

@@ -7,17 +7,24 @@
 #include "source/calls.h"
 #include "source/live.h"
 
-/* Functions that were found together. */
-struct batch {
+/* A function of a file. */
+struct hook {
+	uint32_t func;	    /* its number */
+	uint32_t id;	    /* of its entry */
+	int32_t entry;	    /* in the configuration; -1: none any more, it is muted */
+	bool off;	    /* detached for its cost */
+	uint64_t cost_seen; /* hits at the last fsc_hooks_cost() */
+};
+
+/* A file with functions that are probed: a part of the session. */
+struct hooked {
 	struct fsc_targets targets;
-	struct fsc_session *session;
+	struct fsc_session *part;
 	struct fsc_live *live;
-	struct fsc_call_source *calls;
-	uint32_t *func_of;   /* per row, the number of the function */
-	uint32_t *id_of;     /* per row, of its entry */
-	int32_t *entry_of;   /* per row, in the configuration; -1: muted */
-	bool *off;	     /* per row: detached for its cost */
-	uint64_t *cost_seen; /* per row: hits at the last fsc_hooks_cost() */
+	struct hook *hooks; /* one per row */
+	uint64_t inode;	    /* its number */
+	uint64_t scan;	    /* the last one in which a process had it mapped */
+	bool closing;	    /* nobody has; its probes are being detached */
 };
 
 /* A process whose slots are to be freed. */
@@ -27,38 +34,53 @@ struct retired {
 	bool alive; /* it is not a target */
 };
 
+/* A verdict that is in force once the configuration being tried is. */
+struct verdict {
+	pid_t pid;
+	bool wanted;
+};
+
 struct fsc_hooks {
 	const struct fsc_snoop_config *config;
 	struct fsc_processes *processes;
 	struct fsc_finder *finder;
-	struct fsc_vec batches; /* struct batch * */
-	struct fsc_vec funcs;	/* struct fsc_func; strings owned */
-	struct fsc_vec rules;	/* enum fsc_error_rule, of each function */
+	struct fsc_targets none;       /* the session's own */
+	struct fsc_session *session;   /* one for all; NULL: nothing was found so far */
+	struct fsc_live *live;	       /* of it */
+	struct fsc_call_source *calls; /* of it */
+	struct hooked **hooked_at;     /* per row of the session; NULL: free */
+	struct fsc_vec files;	       /* struct hooked * */
+	struct fsc_vec funcs;	       /* struct fsc_func; strings owned */
+	struct fsc_vec rules;	       /* enum fsc_error_rule, of each function */
 	struct fsc_map func_at;
+	struct fsc_map verdicts;   /* pid -> whether it is wanted */
 	struct fsc_vec retired;	   /* struct retired */
 	struct fsc_map retired_at; /* pid -> its index there */
-	struct fsc_tally closed;   /* what closed sessions measured of running processes */
+	struct fsc_tally closed;   /* what closed files measured of running processes */
 	struct fsc_summary past;   /* their books */
-	struct fsc_costs costs;	   /* measured once, for all */
+	bool urgent;		   /* a process that is not a target has calls to be dropped */
+	uint64_t not_target;	   /* calls of processes that turned out not to be targets */
+	uint64_t pending;	   /* calls without a verdict at the last reading */
+	uint64_t scans;
+	struct fsc_costs costs; /* measured once, for all */
 	struct fsc_namer *namer;
 	uint64_t namer_ns;
 	struct fsc_vec refusals; /* struct fsc_refusal */
 	fsc_hooks_call_fn on_call;
 	void *on_call_arg;
-	bool trying; /* config, finder and batches above are those being tried */
+	bool trying; /* config and finder above are those being tried */
 	struct {
 		const struct fsc_snoop_config *config;
 		struct fsc_finder *finder;
-		struct fsc_vec batches;
-		bool anew;
-		size_t stay;	/* sessions that will go on */
-		size_t retired; /* processes noted before */
-	} was;			/* what is in force meanwhile */
+		size_t files;	  /* those in force; the rest are new */
+		bool anew;	  /* none of them stays */
+	} was;			  /* what is in force meanwhile */
+	struct fsc_vec undecided; /* struct verdict */
 };
 
-static inline struct batch *batch_at(const struct fsc_hooks *h, size_t i)
+static inline struct hooked *hooked_at(const struct fsc_hooks *h, size_t i)
 {
-	return *FSC_AT(struct batch *, &h->batches, i);
+	return *FSC_AT(struct hooked *, &h->files, i);
 }
 
 static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
@@ -66,24 +88,28 @@ static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, s
 	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
 }
 
-void fsc_hooks_free_batch(struct batch *b);
-/* Closes a session, keeping its measurements, calls and books. */
-int fsc_hooks_close(struct fsc_hooks *h, struct batch *b, struct fsc_err *err);
-/* Adds what a session has measured. ends: the verdicts may be those of another configuration, and
- * those of its own have been applied already. */
-int fsc_hooks_read_batch(struct fsc_hooks *h, const struct batch *b, bool ends,
-			 struct fsc_tally *to, struct fsc_err *err);
+/* Detaches a file; its measurements, if they are to be kept, have been read. */
+void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f);
+/* Detaches a file, keeping its measurements, calls and books. */
+int fsc_hooks_close_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err);
+/* The entries of its functions are searched for again when a process maps it. */
+void fsc_hooks_forget_searches(struct fsc_finder *finder, const struct hooked *f);
+/* Reads the measurements of a file that was detached into h->closed, and frees its slots. */
+int fsc_hooks_read_closed(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err);
+/* Whether no function of a file is in the configuration being tried. */
+bool fsc_hooks_will_end(const struct fsc_hooks *h, const struct hooked *f);
+/* Tells the kernel whose calls count, by the configuration. */
+int fsc_hooks_judge(struct fsc_hooks *h, struct fsc_err *err);
+/* Puts a verdict in force. */
+int fsc_hooks_apply_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err);
 /* Sends the calls that have come in. last: the open ones, too. */
-int fsc_hooks_send_calls(const struct fsc_hooks *h, const struct batch *b, bool last,
-			 struct fsc_err *err);
+int fsc_hooks_send_calls(struct fsc_hooks *h, bool last, struct fsc_err *err);
 /* Sets the threshold, sampling and error rule of a row. */
-int fsc_hooks_set_rule(struct fsc_hooks *h, struct batch *b, uint32_t row,
+int fsc_hooks_set_rule(struct fsc_hooks *h, struct hooked *f, uint32_t row,
 		       const struct fsc_snoop_func *e, struct fsc_err *err);
 /* Names the errors of a row by the entry's rule from now on. */
-void fsc_hooks_name_errors(struct fsc_hooks *h, const struct batch *b, uint32_t row,
+void fsc_hooks_name_errors(struct fsc_hooks *h, const struct hooked *f, uint32_t row,
 			   const struct fsc_snoop_func *e);
-/* Of the processes noted after the first n, keeps only those that have exited. */
-void fsc_hooks_unjudge(struct fsc_hooks *h, size_t n);
 /* Creates the namer of stacks when it is first needed. */
 int fsc_hooks_namer(struct fsc_hooks *h, struct fsc_err *err);
 

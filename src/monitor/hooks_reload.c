@@ -16,69 +16,71 @@ static int32_t find_entry(const struct fsc_finder *f, const struct fsc_snoop_con
 
 /* ---- trying ---- */
 
-/* Whether no function of a session is in the configuration being tried. */
-static bool will_end(const struct fsc_hooks *h, const struct fsc_finder *f,
-		     const struct fsc_snoop_config *config, const struct batch *b)
+/* Whether probes must be attached in another way, so that none can stay. */
+static bool needs_other_links(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b)
 {
-	for (uint32_t row = 0; !h->was.anew && row < b->targets.rows.n; row++)
-		if (find_entry(f, config, b->id_of[row]) >= 0)
+	bool limited = fsc_filter_only_pids(&a->targets);
+
+	return limited != fsc_filter_only_pids(&b->targets) ||
+	       (limited && !fsc_filter_same(&a->targets, &b->targets)) ||
+	       (a->max_overhead > 0) != (b->max_overhead > 0) || a->fast_uprobes != b->fast_uprobes;
+}
+
+static void warn_of_fixed(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b)
+{
+	if (a->stacks != b->stacks || a->max_processes_rows != b->max_processes_rows)
+		fsc_log(FSC_LOG_WARN,
+			"%s: \"stacks\" and \"rows\" of a running monitor stay as they are",
+			b->path);
+}
+
+bool fsc_hooks_will_end(const struct fsc_hooks *h, const struct hooked *f)
+{
+	for (uint32_t row = 0; !h->was.anew && row < f->targets.rows.n; row++)
+		if (find_entry(h->finder, h->config, f->hooks[row].id) >= 0)
 			return false;
 	return true;
 }
 
-static void forget_searches(struct fsc_finder *f, const struct batch *b)
+void fsc_hooks_forget_searches(struct fsc_finder *finder, const struct hooked *f)
 {
-	for (size_t i = 0; i < b->targets.files.n; i++)
-		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			fsc_finder_forget(f, FSC_AT(struct fsc_target_file, &b->targets.files, i),
-					  b->id_of[row]);
+	for (size_t i = 0; i < f->targets.files.n; i++)
+		for (uint32_t row = 0; row < f->targets.rows.n; row++)
+			fsc_finder_forget(finder,
+					  FSC_AT(struct fsc_target_file, &f->targets.files, i),
+					  f->hooks[row].id);
 }
 
-int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, bool anew,
-		  struct fsc_err *err)
+int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, struct fsc_err *err)
 {
 	struct fsc_finder *finder = NULL;
 	int rc = fsc_finder_copy(h->finder, config, &finder, err);
 
 	if (rc)
 		return rc;
+	warn_of_fixed(h->config, config);
 	h->trying = true;
 	h->was.config = h->config;
 	h->was.finder = h->finder;
-	h->was.batches = h->batches;
-	h->was.anew = anew;
-	h->was.retired = h->retired.n;
-	h->was.stay = 0;
-	for (size_t i = 0; i < h->batches.n; i++) {
-		if (will_end(h, finder, config, batch_at(h, i)))
-			forget_searches(finder, batch_at(h, i));
-		else
-			h->was.stay++;
-	}
+	h->was.files = h->files.n;
+	h->was.anew = needs_other_links(h->config, config);
 	h->config = config;
 	h->finder = finder;
-	h->batches = FSC_VEC_INIT(struct batch *);
+	for (size_t i = 0; i < h->files.n; i++)
+		if (fsc_hooks_will_end(h, hooked_at(h, i)))
+			fsc_hooks_forget_searches(finder, hooked_at(h, i));
 	return 0;
-}
-
-static void restore_config(struct fsc_hooks *h)
-{
-	h->config = h->was.config;
-	h->finder = h->was.finder;
-	h->batches = h->was.batches;
-	h->was.stay = 0;
-	h->trying = false;
 }
 
 void fsc_hooks_abandon(struct fsc_hooks *h)
 {
-	for (size_t i = 0; i < h->batches.n; i++)
-		fsc_hooks_free_batch(batch_at(h, i));
-	fsc_vec_release(&h->batches);
+	while (h->files.n > h->was.files)
+		fsc_hooks_free_file(h, hooked_at(h, --h->files.n));
 	fsc_finder_free(h->finder);
-	restore_config(h);
-	if (h->was.anew)
-		fsc_hooks_unjudge(h, h->was.retired);
+	h->config = h->was.config;
+	h->finder = h->was.finder;
+	h->undecided.n = 0;
+	h->trying = false;
 }
 
 /* ---- taking over ---- */
@@ -89,103 +91,100 @@ static void warn_if_failed(int rc, const struct fsc_err *why)
 		fsc_log(FSC_LOG_WARN, "%s", why->msg);
 }
 
-static void mute_batch(struct batch *b)
+static void mute_file(struct hooked *f)
 {
 	struct fsc_err why = {0};
 	int rc = 0;
 
-	for (uint32_t row = 0; !rc && row < b->targets.rows.n; row++)
-		rc = fsc_session_mute(b->session, row, true, &why);
+	for (uint32_t row = 0; !rc && row < f->targets.rows.n; row++)
+		rc = fsc_session_mute(f->part, row, true, &why);
 	warn_if_failed(rc, &why);
 }
 
 /* Calls between the two loops are missed; that takes microseconds. */
-static void switch_over(struct fsc_hooks *h, const struct fsc_finder *finder,
-			const struct fsc_snoop_config *config, const struct fsc_vec *fresh)
+static void switch_over(struct fsc_hooks *h)
 {
-	for (size_t i = 0; i < h->batches.n; i++)
-		if (will_end(h, finder, config, batch_at(h, i)))
-			mute_batch(batch_at(h, i));
-	for (size_t i = 0; i < fresh->n; i++) {
+	for (size_t i = 0; i < h->was.files; i++)
+		if (fsc_hooks_will_end(h, hooked_at(h, i)))
+			mute_file(hooked_at(h, i));
+	for (size_t i = h->was.files; i < h->files.n; i++) {
 		struct fsc_err why = {0};
 
-		warn_if_failed(fsc_live_arm((*FSC_AT(struct batch *, fresh, i))->live, &why), &why);
+		warn_if_failed(fsc_live_arm(hooked_at(h, i)->live, &why), &why);
 	}
 }
 
-/* Closes sessions without functions while their calls still have entries. */
-static void close_ending(struct fsc_hooks *h, const struct fsc_finder *finder,
-			 const struct fsc_snoop_config *config)
+/* The verdicts first: as long as all processes count, they change nothing. */
+static void judge_anew(struct fsc_hooks *h)
 {
-	for (size_t i = 0; i < h->batches.n;) {
-		struct batch *b = batch_at(h, i);
-		struct fsc_err why = {0};
-
-		if (!will_end(h, finder, config, b)) {
-			i++;
-			continue;
-		}
-		warn_if_failed(fsc_hooks_close(h, b, &why), &why);
-		*FSC_AT(struct batch *, &h->batches, i) = batch_at(h, --h->batches.n);
-	}
-}
-
-static int reload_row(struct fsc_hooks *h, struct batch *b, uint32_t row, struct fsc_err *err)
-{
-	int32_t was = b->entry_of[row];
+	struct fsc_err why = {0};
 	int rc = 0;
 
-	b->entry_of[row] = find_entry(h->finder, h->config, b->id_of[row]);
-	if (b->entry_of[row] >= 0) {
-		fsc_hooks_name_errors(h, b, row, entry_at(h, (size_t)b->entry_of[row]));
-		rc = fsc_hooks_set_rule(h, b, row, entry_at(h, (size_t)b->entry_of[row]), err);
+	for (size_t i = 0; !rc && i < h->undecided.n; i++) {
+		const struct verdict *v = FSC_AT(struct verdict, &h->undecided, i);
+
+		rc = fsc_hooks_apply_verdict(h, v->pid, v->wanted, &why);
 	}
-	if (!rc && (was < 0) != (b->entry_of[row] < 0))
-		rc = fsc_session_mute(b->session, row, b->entry_of[row] < 0, err);
-	if (!rc && b->off[row] && b->entry_of[row] >= 0) {
-		b->off[row] = false;
-		rc = fsc_session_resume(b->session, row, err);
+	h->undecided.n = 0;
+	if (!rc)
+		rc = fsc_hooks_judge(h, &why);
+	warn_if_failed(rc, &why);
+}
+
+static int reload_row(struct fsc_hooks *h, struct hooked *f, uint32_t row, struct fsc_err *err)
+{
+	struct hook *x = &f->hooks[row];
+	int32_t was = x->entry;
+	int rc = 0;
+
+	x->entry = find_entry(h->finder, h->config, x->id);
+	if (x->entry >= 0) {
+		fsc_hooks_name_errors(h, f, row, entry_at(h, (size_t)x->entry));
+		rc = fsc_hooks_set_rule(h, f, row, entry_at(h, (size_t)x->entry), err);
+	}
+	if (!rc && (was < 0) != (x->entry < 0))
+		rc = fsc_session_mute(f->part, row, x->entry < 0, err);
+	if (!rc && x->off && x->entry >= 0) {
+		x->off = false;
+		rc = fsc_session_resume(f->part, row, err);
 	}
 	return rc;
 }
 
-/* The room was reserved by make_room(). */
-static void append_batches(struct fsc_hooks *h, const struct fsc_vec *fresh)
+static void reload_file(struct fsc_hooks *h, struct hooked *f)
 {
-	for (size_t i = 0; i < fresh->n; i++) {
-		struct batch *b = *FSC_AT(struct batch *, fresh, i), **slot;
+	for (uint32_t row = 0; row < f->targets.rows.n; row++) {
+		struct fsc_err why = {0};
 
-		for (uint32_t row = 0; row < b->targets.rows.n; row++)
-			fsc_hooks_name_errors(h, b, row, entry_at(h, (size_t)b->entry_of[row]));
-		slot = fsc_vec_push(&h->batches);
-		if (slot) {
-			*slot = b;
-			continue;
-		}
-		fsc_log(FSC_LOG_WARN, "no memory for %zu functions: they are not watched",
-			b->targets.rows.n);
-		fsc_hooks_free_batch(b);
+		warn_if_failed(reload_row(h, f, row, &why), &why);
 	}
 }
 
+/* Closes files without functions of the configuration, and reloads the others. */
+static void reload_files(struct fsc_hooks *h)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->files.n; i++) {
+		struct hooked *f = hooked_at(h, i);
+		struct fsc_err why = {0};
+
+		if (i < h->was.files && fsc_hooks_will_end(h, f)) {
+			warn_if_failed(fsc_hooks_close_file(h, f, &why), &why);
+			continue;
+		}
+		*FSC_AT(struct hooked *, &h->files, kept++) = f;
+		reload_file(h, f);
+	}
+	h->files.n = kept;
+}
+
+/* Verdicts of the old configuration are in force until its files are closed. */
 void fsc_hooks_commit(struct fsc_hooks *h)
 {
-	const struct fsc_snoop_config *config = h->config;
-	struct fsc_finder *finder = h->finder;
-	struct fsc_vec fresh = h->batches;
-
-	restore_config(h);
-	switch_over(h, finder, config, &fresh);
-	close_ending(h, finder, config);
-	fsc_finder_free(h->finder);
-	h->finder = finder;
-	h->config = config;
-	for (size_t i = 0; i < h->batches.n; i++)
-		for (uint32_t row = 0; row < batch_at(h, i)->targets.rows.n; row++) {
-			struct fsc_err why = {0};
-
-			warn_if_failed(reload_row(h, batch_at(h, i), row, &why), &why);
-		}
-	append_batches(h, &fresh);
-	fsc_vec_release(&fresh);
+	switch_over(h);
+	reload_files(h);
+	judge_anew(h);
+	fsc_finder_free(h->was.finder);
+	h->trying = false;
 }

@@ -46,10 +46,18 @@ static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
-	bool wanted = fsc_processes_wanted(m->processes, pid);
-	int rc = fsc_hooks_exited(m->hooks, pid, wanted, err);
+	int rc = fsc_hooks_exited(m->hooks, pid, err);
 
-	return rc || !wanted ? rc : fsc_ledger_ended(m->ledger, pid, err);
+	return rc || !fsc_processes_wanted(m->processes, pid)
+		   ? rc
+		   : fsc_ledger_ended(m->ledger, pid, err);
+}
+
+static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
+{
+	(void)err;
+	fsc_hooks_exec(((struct fsc_monitor *)arg)->hooks, pid);
+	return 0;
 }
 
 static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
@@ -58,6 +66,7 @@ static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
 					 .file = on_file,
 					 .judged = on_verdict,
 					 .exited = on_exited,
+					 .exec = on_exec,
 					 .also = fsc_hooks_also(m->hooks)};
 }
 
@@ -72,11 +81,16 @@ static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = process_callbacks(m);
-	int rc = fsc_hooks_libraries(m->hooks, err);
+	int rc;
 
+	fsc_hooks_scan_begins(m->hooks);
+	rc = fsc_hooks_libraries(m->hooks, err);
 	if (!rc)
 		rc = fsc_processes_scan(m->processes, &to, err);
-	return rc ? rc : fsc_hooks_attach(m->hooks, err);
+	if (!rc)
+		rc = fsc_hooks_attach(m->hooks, err);
+	m->scanned = !rc;
+	return rc;
 }
 
 /* ---- reports ---- */
@@ -199,9 +213,11 @@ static int read_events(struct fsc_monitor *m, bool collect, bool last, struct fs
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	if (!rc)
+		rc = fsc_hooks_reserve(m->hooks, err);
+	if (!rc)
 		rc = fsc_hooks_calls(m->hooks, last, err);
 	rc = fsc_monitor_spare(m, FSC_STEP_EVENTS, rc, err);
-	return !rc && (collect || last) ? collect_exited(m, err) : rc;
+	return !rc && (collect || last || fsc_hooks_urgent(m->hooks)) ? collect_exited(m, err) : rc;
 }
 
 int fsc_monitor_collect(struct fsc_monitor *m, struct fsc_err *err)
@@ -223,10 +239,10 @@ static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 
 	(void)loop, (void)n;
-	if (m->rescan)
-		fsc_processes_replay(m->processes);
 	m->rescan = false;
 	m->scanning = true;
+	fsc_processes_replay(m->processes);
+	fsc_hooks_scan_begins(m->hooks);
 	return fsc_monitor_spare(m, FSC_STEP_SCAN, fsc_hooks_libraries(m->hooks, err), err);
 }
 
@@ -237,8 +253,18 @@ static int scan_part(struct fsc_monitor *m, struct fsc_err *err)
 	bool done = true;
 	int rc = m->scanning ? fsc_processes_scan_part(m->processes, SCAN_NS, &to, &done, err) : 0;
 
+	m->scanned |= m->scanning && done;
 	m->scanning = !done;
 	return rc;
+}
+
+/* After the files that the scan has found were searched. */
+static int close_unmapped(struct fsc_monitor *m, struct fsc_err *err)
+{
+	if (m->scanned && !m->rescan)
+		fsc_hooks_scan_ended(m->hooks);
+	m->scanned = false;
+	return fsc_hooks_close_unmapped(m->hooks, err);
 }
 
 /* Once a second: what may have been overlooked is looked at again. */
@@ -261,6 +287,8 @@ static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 
 	if (!rc)
 		rc = read_events(m, false, false, err);
+	if (!rc)
+		rc = fsc_monitor_spare(m, FSC_STEP_SCAN, close_unmapped(m, err), err);
 	if (!rc && fsc_processes_all_exited(m->processes))
 		fsc_run_all_exited(r, fsc_processes_count(m->processes, true));
 	if (!rc)

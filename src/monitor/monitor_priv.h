@@ -47,7 +47,7 @@ struct fsc_monitor {
 	struct stat file; /* the configuration, as it was read */
 	bool config_ok;
 	bool scanning; /* a part of the processes at each tick */
-	bool changing; /* sessions are closed whose processes are no longer targets */
+	bool scanned;  /* all of them, in this tick */
 	uint64_t reloads, failed_reloads;
 	uint64_t cpu_start;	  /* of the machine */
 	uint64_t events_dropped;  /* by the control socket, once it is closed */

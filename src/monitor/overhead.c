@@ -68,7 +68,8 @@ static void attach_due(struct fsc_monitor *m, double share, bool of_machine)
 static double measure_share(struct fsc_monitor *m, const struct fsc_hooks_cost *cost,
 			    bool *of_machine)
 {
-	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, of_machine), before = m->budget_cpu;
+	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, of_machine),
+		 before = m->budget_cpu;
 
 	m->budget_cpu = cpu;
 	if (before && cpu > before)

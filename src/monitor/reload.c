@@ -25,7 +25,7 @@ static int keep_command(const struct fsc_monitor *m, struct fsc_snoop_config *fr
 static int try_config(struct fsc_monitor *m, const struct fsc_snoop_config *fresh, bool anew,
 		      struct fsc_new_output *output, struct fsc_err *err)
 {
-	int rc = fsc_hooks_try(m->hooks, fresh, anew, err);
+	int rc = fsc_hooks_try(m->hooks, fresh, err);
 
 	if (rc)
 		return rc;
@@ -72,9 +72,7 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 		rescan_config(m, anew);
 		return rc;
 	}
-	m->changing = true;
 	fsc_hooks_commit(m->hooks);
-	m->changing = false;
 	fsc_throttle_reset(&m->throttle);
 	m->config = fresh;
 	fsc_processes_use(m->processes, &fresh->targets);

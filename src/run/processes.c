@@ -64,8 +64,15 @@ void fsc_processes_free(struct fsc_processes *p)
 void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *targets)
 {
 	p->targets = targets;
-	for (size_t i = 0; i < p->all.n; i++)
-		process_at(p, i)->has_verdict = false;
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct process *x = process_at(p, i);
+
+		/* What is known of it is known for good: it need not wait. */
+		if (x->has_verdict)
+			x->pending_since = p->readings;
+		x->has_verdict = false;
+	}
+	p->readings++;
 	fsc_processes_replay(p);
 }
 

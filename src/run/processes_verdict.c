@@ -98,6 +98,23 @@ static void read_program(struct process *x)
 		fsc_process_set_program(x, exe);
 }
 
+/* Whether the process is the program that is known: the record of an exec may not have arrived. Of
+ * one that has exited, all records are read before the last verdict. */
+static bool is_up_to_date(struct process *x)
+{
+	char comm[FSC_COMM_LEN + 1] = "";
+
+	fsc_task_comm(x->pid, comm, sizeof(comm));
+	if (!strcmp(comm, x->comm))
+		return true;
+	if (comm[0]) {
+		memcpy(x->comm, comm, sizeof(x->comm));
+		free(x->program);
+		x->program = NULL;
+	}
+	return false;
+}
+
 int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 		       struct fsc_err *err)
 {
@@ -115,7 +132,7 @@ int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 		x->pending_since = 0;
 	else if (!x->pending_since)
 		x->pending_since = r->p->readings;
-	if (!wanted && !at_once && x->pending_since == r->p->readings)
+	if (!wanted && !at_once && (x->pending_since == r->p->readings || !is_up_to_date(x)))
 		return 0;
 	x->has_verdict = true;
 	x->wanted = wanted;
@@ -124,6 +141,10 @@ int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 	if (wanted && !x->cpu_start)
 		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
 	rc = r->to->judged(r->to->arg, x->pid, wanted, err);
+	if (!rc && !wanted && !at_once && !is_up_to_date(x)) {
+		x->has_verdict = false;
+		return r->to->exec ? r->to->exec(r->to->arg, x->pid, err) : 0;
+	}
 	/* Files mapped while the verdict was pending have not been reported. */
 	return !rc && wanted && late ? fsc_process_report_mapped(r, x->pid, err) : rc;
 }

@@ -191,8 +191,9 @@ static void put_lost(struct fsc_otlp *o, const struct fsc_summary *books)
 
 		if (!books->lost[i].name)
 			break;
-		if (!strcmp(books->lost[i].name, FSC_UNRETURNED))
-			continue; /* they may still return */
+		if (!strcmp(books->lost[i].name, FSC_UNRETURNED) ||
+		    !strcmp(books->lost[i].name, FSC_CALLS_PENDING))
+			continue; /* they may still return, and be kept */
 		mark = open_point(o);
 		fsc_otlp_attributes(o, 7, "attributes");
 		fsc_otlp_text(o, "funcscope.reason", books->lost[i].name);

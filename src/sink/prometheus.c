@@ -121,7 +121,8 @@ static void fill_lost(struct page *p, const struct metric *m)
 
 	(void)m;
 	for (size_t i = 0; b && i < sizeof(b->lost) / sizeof(b->lost[0]) && b->lost[i].name; i++)
-		if (strcmp(b->lost[i].name, FSC_UNRETURNED))
+		if (strcmp(b->lost[i].name, FSC_UNRETURNED) &&
+		    strcmp(b->lost[i].name, FSC_CALLS_PENDING))
 			put_value(p, "reason", b->lost[i].name, (double)b->lost[i].n);
 }
 
@@ -130,7 +131,22 @@ static void fill_unreturned(struct page *p, const struct metric *m)
 {
 	(void)m;
 	if (p->s->books)
-		put_value(p, NULL, NULL, (double)fsc_summary_unreturned(p->s->books));
+		put_value(p, NULL, NULL, (double)fsc_summary_lost(p->s->books, FSC_UNRETURNED));
+}
+
+/* Likewise: they are counted, or lost, once it is known whose they are. */
+static void fill_pending(struct page *p, const struct metric *m)
+{
+	(void)m;
+	if (p->s->books)
+		put_value(p, NULL, NULL, (double)fsc_summary_lost(p->s->books, FSC_CALLS_PENDING));
+}
+
+static void fill_bystanders(struct page *p, const struct metric *m)
+{
+	(void)m;
+	if (p->s->books && p->s->books->bystanders.known)
+		put_value(p, NULL, NULL, (double)p->s->books->bystanders.hits);
 }
 
 static void fill_cost(struct page *p, const struct metric *m)
@@ -338,6 +354,15 @@ static const struct metric metrics[] = {
     {{"funcscope_calls_unreturned", NULL,
       "Calls that have not returned, or were left by longjmp() or an exception.", FSC_GAUGE},
      fill_unreturned,
+     0},
+    {{"funcscope_calls_pending", NULL,
+      "Calls of processes of which it is not known yet whether they are targets.", FSC_GAUGE},
+     fill_pending,
+     0},
+    {{"funcscope_bystander_hits_total", NULL,
+      "Probe hits by processes that are not targets: each costs them funcscope_probe_cost_seconds.",
+      FSC_COUNTER},
+     fill_bystanders,
      0},
     {{"funcscope_returns_unmatched_total", NULL,
       "Returns of calls that began before the probes were attached.", FSC_COUNTER},

@@ -38,7 +38,7 @@ int fsc_live_new(struct fsc_session *session, const struct fsc_targets *targets,
 	l->targets = targets;
 	l->by = by;
 	l->refusals = FSC_VEC_INIT(struct fsc_refusal);
-	l->funcs = calloc(targets->rows.n + 1, sizeof(*l->funcs));
+	l->funcs = calloc(fsc_session_rows(session) + 1, sizeof(*l->funcs));
 	l->cost_class = calloc(targets->rows.n + 1, sizeof(*l->cost_class));
 	l->cgroups = fsc_cgroups_new();
 	if (!l->funcs || !l->cost_class || !l->cgroups)
@@ -71,8 +71,13 @@ struct fsc_session *fsc_live_session(const struct fsc_live *l)
 
 const struct fsc_func *fsc_live_funcs(const struct fsc_live *l, size_t *ret_n)
 {
-	*ret_n = l->targets->rows.n;
+	*ret_n = fsc_session_rows(l->session);
 	return l->funcs;
+}
+
+void fsc_live_set_func(struct fsc_live *l, uint32_t row, const struct fsc_func *func)
+{
+	l->funcs[row] = *func;
 }
 
 bool fsc_live_all_user(const struct fsc_live *l)
@@ -230,25 +235,13 @@ static int add_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
 	return 0;
 }
 
-/* The slots of functions. With keys they hold what keys without a slot of their own measured, and
- * are left out if that is nothing. */
 static int add_function_slots(struct timing *t, bool zeros, struct fsc_err *err)
 {
-	bool keyed = t->live->by;
-
 	for (uint32_t i = 0; i < t->live->targets->rows.n; i++) {
 		struct fsc_count_key key = {.row = i};
-		struct fsc_latency *row;
 
-		if (!keyed && !zeros && !fsc_session_seen(t->live->session, i))
-			continue;
-		if (add_slot(&key, i + 1, t))
+		if ((zeros || fsc_session_seen(t->live->session, i)) && add_slot(&key, i + 1, t))
 			return fsc_err_nomem(err);
-		row = FSC_AT(struct fsc_latency, &t->out->rows, t->out->rows.n - 1);
-		if (!keyed || row->slot->count)
-			continue;
-		free(row->slot);
-		t->out->rows.n--;
 	}
 	return 0;
 }
@@ -257,7 +250,7 @@ int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret
 		       struct fsc_err *err)
 {
 	struct timing t = {l, ret};
-	int rc = 0;
+	int rc;
 
 	*ret = (struct fsc_latencies){
 	    .funcs = l->funcs,
@@ -266,10 +259,8 @@ int fsc_live_latencies(struct fsc_live *l, bool zeros, struct fsc_latencies *ret
 	    .rows = FSC_VEC_INIT(struct fsc_latency),
 	    .time_ns = fsc_clock_ns(CLOCK_REALTIME),
 	};
-	if (l->by)
-		rc = fsc_session_slots(l->session, add_slot, &t, err);
-	if (!rc && (!l->by || fsc_session_options(l->session)->rules))
-		rc = add_function_slots(&t, zeros, err);
+	rc = l->by ? fsc_session_slots(l->session, add_slot, &t, err)
+		   : add_function_slots(&t, zeros, err);
 	if (rc)
 		fsc_latencies_release(ret);
 	return rc;

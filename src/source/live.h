@@ -20,6 +20,8 @@ void fsc_live_freep(struct fsc_live **l);
 bool fsc_live_all_user(const struct fsc_live *l);
 struct fsc_session *fsc_live_session(const struct fsc_live *l);
 const struct fsc_func *fsc_live_funcs(const struct fsc_live *l, size_t *ret_n);
+/* Names a row of a monitor's session, whose functions are in parts; the strings are borrowed. */
+void fsc_live_set_func(struct fsc_live *l, uint32_t row, const struct fsc_func *func);
 /* Measures what a hit costs, for each class of place in use. After a failure the summary says that
  * the cost is unknown. */
 void fsc_live_calibrate(struct fsc_live *l);
@@ -43,8 +45,6 @@ int fsc_live_snapshot(struct fsc_live *l, bool zeros, struct fsc_profile *ret, s
 /* The caller reads and reclaims the measurements and counts what is kept: the summary then has 0,
  * and does not read everything again. */
 void fsc_live_keep_elsewhere(struct fsc_live *l);
-/* This many calls were of processes that turned out not to be targets: they count as never seen. */
-void fsc_live_discard_seen(struct fsc_live *l, uint64_t calls);
 /* The books so far; pointers in it are valid as long as the source. cpu_ns: CPU time of the target
  * (or of the machine) over the run, 0 if unknown. */
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,

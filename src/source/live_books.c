@@ -250,7 +250,7 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 
 	s->kept = l->kept_elsewhere ? 0 : count_kept(l, s->seen, err);
 	/* Read after kept: while calls go on, what was kept was seen by now. */
-	s->seen = count_seen(l) - l->unwanted;
+	s->seen = count_seen(l);
 	s->timed = fsc_session_pairs(l->session);
 	s->unmatched = fsc_session_loss(l->session, FSC_LOSS_UNMATCHED);
 	s->unwatched = fsc_session_loss(l->session, FSC_LOSS_UNWATCHED);
@@ -274,11 +274,6 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 void fsc_live_keep_elsewhere(struct fsc_live *l)
 {
 	l->kept_elsewhere = true;
-}
-
-void fsc_live_discard_seen(struct fsc_live *l, uint64_t calls)
-{
-	l->unwanted += calls;
 }
 
 static void add_bystanders(const struct fsc_live *l, struct fsc_bystanders *ret)

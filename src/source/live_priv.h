@@ -16,7 +16,6 @@ struct fsc_live {
 	struct fsc_costs costs;
 	struct fsc_vec refusals; /* struct fsc_refusal */
 	bool kept_elsewhere;	 /* see fsc_live_keep_elsewhere() */
-	uint64_t unwanted;	 /* calls that count as never seen */
 };
 
 #endif

@@ -25,11 +25,23 @@ enum fsc_only {
 	FSC_ONLY_COMM = 1 << 3,
 	FSC_ONLY_CGROUP = 1 << 4,
 	FSC_ONLY_OTHERS = 1 << 5, /* not our own process */
-	FSC_ONLY_WANTED = 1 << 6, /* not those marked unwanted in the map of tasks */
+	FSC_ONLY_WANTED = 1 << 6, /* by enum fsc_judging */
 };
 
 /* Verdicts in the map of tasks. */
-enum fsc_judged { FSC_WANTED = 1, FSC_UNWANTED = 2 };
+enum fsc_judged {
+	FSC_WANTED = 1,
+	FSC_UNWANTED = 2,
+	FSC_PENDING = 3, /* none yet, but calls that were counted */
+};
+
+/* Whose hits a monitor counts; may change at any time. */
+enum fsc_judging {
+	FSC_JUDGING_NONE,  /* those of all processes */
+	FSC_JUDGING_LATER, /* not of unwanted ones; without a verdict they count, until there is one
+			    */
+	FSC_JUDGING_FIRST, /* only of wanted ones */
+};
 
 /* What is done with a hit. */
 enum fsc_mode { FSC_MODE_COUNT, FSC_MODE_TIME, FSC_MODE_STACK, FSC_MODE_TRACE };
@@ -60,6 +72,7 @@ enum fsc_counter {
 	FSC_COUNTER_OPENED,	/* calls whose entry was stored */
 	FSC_COUNTER_CLOSED,	/* of these, returned ones */
 	FSC_COUNTERS,
+	/* Then, if there are rules, the hits of processes that are not traced, by row. */
 };
 
 struct fsc_config {
@@ -73,8 +86,8 @@ struct fsc_config {
 	__u32 fork_child_offset; /* of child_pid in sched:sched_process_fork */
 	__u64 cgroup_id;
 	__u64 pidns_dev, pidns_ino; /* our own pid namespace; 0 in the initial one */
-	/* bool: every row has a rule (struct fsc_rule), slots are reclaimed, and a key without one
-	 * is measured in its function's. */
+	/* bool: a monitor. Every row has a rule (struct fsc_rule), and slots are borrowed from a
+	 * pool and given back. */
 	__u32 rules;
 	__u32 self_tgid; /* our own process: only its hits of calibrate_row count; 0: not checked */
 	char comm[FSC_COMM_LEN];

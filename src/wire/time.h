@@ -19,6 +19,9 @@ struct fsc_slot {
 };
 _Static_assert(sizeof(struct fsc_slot) == (11 + 1089) * 8, "wire layout changed");
 
+/* A monitor's slots are allocated in chunks of so many. */
+#define FSC_CHUNK_SLOTS 64
+
 /* The cost of a row's probes, subtracted from durations. Until it is ready, hits of the row are
  * ignored: the cost is measured after attaching. */
 struct fsc_cost_row {

@@ -1,6 +1,6 @@
 /* src/monitor/hooks*.c, as far as they go without a kernel: which entry of the configuration a
  * function belongs to, what another configuration keeps and what it ends, and processes that have
- * exited. Sessions are made by hand here and have no programs. */
+ * exited. Files are made by hand here and have no probes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,22 +50,19 @@ static uint32_t add_func(struct fsc_hooks *h, const char *name)
 	return (uint32_t)h->funcs.n - 1;
 }
 
-/* A session with a function for each of the first n entries from `first` on, each at so many
+/* A file with a function for each of the first n entries from `first` on, each at so many
  * places. */
-static struct batch *add_session(struct fsc_hooks *h, size_t first, size_t n, size_t places)
+static struct hooked *add_file(struct fsc_hooks *h, size_t first, size_t n, size_t places)
 {
-	struct batch *b = calloc(1, sizeof(*b)), **slot = fsc_vec_push(&h->batches);
+	struct hooked *f = calloc(1, sizeof(*f)), **slot = fsc_vec_push(&h->files);
 	struct fsc_err err = {0};
 
-	assert_non_null(b);
+	assert_non_null(f);
 	assert_non_null(slot);
-	*slot = b;
-	fsc_targets_init(&b->targets);
-	b->func_of = calloc(n, sizeof(*b->func_of));
-	b->id_of = calloc(n, sizeof(*b->id_of));
-	b->entry_of = calloc(n, sizeof(*b->entry_of));
-	b->off = calloc(n, sizeof(*b->off));
-	b->cost_seen = calloc(n, sizeof(*b->cost_seen));
+	*slot = f;
+	fsc_targets_init(&f->targets);
+	f->hooks = calloc(n, sizeof(*f->hooks));
+	assert_non_null(f->hooks);
 	for (size_t i = 0; i < n; i++) {
 		const char *name = entry_at(h, first + i)->name;
 
@@ -74,15 +71,15 @@ static struct batch *add_session(struct fsc_hooks *h, size_t first, size_t n, si
 					       .addr = 0x1000 * (i + 1) + k};
 
 			monitor_ok(
-			    fsc_targets_add(&b->targets, &t, "uprobe", "lib.so", name, NULL, &err),
+			    fsc_targets_add(&f->targets, &t, "uprobe", "lib.so", name, NULL, &err),
 			    &err);
 		}
-		b->entry_of[i] = (int32_t)(first + i);
-		b->id_of[i] = fsc_finder_id(h->finder, first + i);
-		b->func_of[i] = add_func(h, name);
+		f->hooks[i].entry = (int32_t)(first + i);
+		f->hooks[i].id = fsc_finder_id(h->finder, first + i);
+		f->hooks[i].func = add_func(h, name);
 	}
-	assert_int_equal(b->targets.rows.n, n);
-	return b;
+	assert_int_equal(f->targets.rows.n, n);
+	return f;
 }
 
 static void add_name(const struct fsc_snoop_func *f, void *arg)
@@ -99,14 +96,14 @@ static const char CD[] = "{" MONITOR_FUNCS(MONITOR_FUNC("c") MONITOR_FUNC("d")) 
 static void a_function_has_the_entry_it_was_found_for(void **state)
 {
 	struct world w;
-	struct batch *b;
+	struct hooked *f;
 	char missing[16] = "";
 
 	(void)state;
 	begin(&w, ABC, CD);
 	fsc_hooks_missing(w.h, add_name, missing);
 	assert_string_equal(missing, "abc");
-	b = add_session(w.h, 0, 2, 3);
+	f = add_file(w.h, 0, 2, 3);
 	assert_string_equal(fsc_hooks_entry(w.h, 1)->name, "b");
 	assert_null(fsc_hooks_entry(w.h, 7));
 	assert_int_equal(fsc_hooks_places(w.h, 0), 3);
@@ -116,7 +113,7 @@ static void a_function_has_the_entry_it_was_found_for(void **state)
 	fsc_hooks_missing(w.h, add_name, missing);
 	assert_string_equal(missing, "c");
 	/* One that does not count any more is found nowhere. */
-	b->entry_of[0] = -1;
+	f->hooks[0].entry = -1;
 	assert_null(fsc_hooks_entry(w.h, 0));
 	assert_int_equal(fsc_hooks_places(w.h, 0), 0);
 	missing[0] = '\0';
@@ -131,7 +128,7 @@ static void an_error_has_the_name_that_its_function_means(void **state)
 
 	(void)state;
 	begin(&w, ABC, CD);
-	add_session(w.h, 0, 2, 1);
+	add_file(w.h, 0, 2, 1);
 	*FSC_AT(enum fsc_error_rule, &w.h->rules, 0) = FSC_ERRORS_CUDA;
 	assert_string_equal(fsc_hooks_error(w.h, 0, 2), "cudaErrorMemoryAllocation");
 	/* An int: what is above it in the register is not looked at. */
@@ -143,42 +140,51 @@ static void an_error_has_the_name_that_its_function_means(void **state)
 
 /* ---- another configuration ---- */
 
-static void a_session_stays_while_one_of_its_functions_does(void **state)
+static void a_file_stays_while_one_of_its_functions_does(void **state)
 {
 	struct world w;
 	struct fsc_err err = {0};
 
 	(void)state;
 	begin(&w, ABC, CD);
-	add_session(w.h, 0, 2, 1); /* a and b: neither is in the other one */
-	add_session(w.h, 1, 2, 1); /* b and c */
-	monitor_ok(fsc_hooks_try(w.h, &w.other, false, &err), &err);
-	assert_int_equal(w.h->was.stay, 1);
-	assert_int_equal(w.h->batches.n, 0); /* of the one that is tried */
+	add_file(w.h, 0, 2, 1); /* a and b: neither is in the other one */
+	add_file(w.h, 1, 2, 1); /* b and c */
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
+	assert_true(fsc_hooks_will_end(w.h, hooked_at(w.h, 0)));
+	assert_false(fsc_hooks_will_end(w.h, hooked_at(w.h, 1)));
 	assert_ptr_equal(w.h->config, &w.other);
+	add_file(w.h, 0, 1, 1); /* found for the one that is tried */
 	fsc_hooks_abandon(w.h);
 	assert_ptr_equal(w.h->config, &w.config);
-	assert_int_equal(w.h->batches.n, 2);
-	assert_int_equal(w.h->was.stay, 0);
+	assert_int_equal(w.h->files.n, 2);
 	assert_false(w.h->trying);
 	assert_string_equal(fsc_hooks_entry(w.h, 0)->name, "a");
 	end(&w);
 }
 
-static void with_other_processes_no_session_stays(void **state)
+/* The kernel limits links to processes given by number; other processes need other links. Those
+ * given by name are only judged anew. */
+static void only_other_links_end_all_files(void **state)
 {
+	static const char by_number[] = "{" MONITOR_FUNCS(MONITOR_FUNC("a") MONITOR_FUNC(
+	    "b") MONITOR_FUNC("c")) ", \"targets\": {\"pids\": [1]}}";
+	static const char renamed[] = "{" MONITOR_FUNCS(MONITOR_FUNC("a") MONITOR_FUNC(
+	    "b") MONITOR_FUNC("c")) ", \"targets\": {\"names\": [\"another\"]}}";
 	struct world w;
+	struct fsc_snoop_config third;
 	struct fsc_err err = {0};
 
 	(void)state;
-	begin(&w, ABC, ABC);
-	add_session(w.h, 0, 3, 1);
-	monitor_ok(fsc_hooks_try(w.h, &w.other, true, &err), &err);
-	assert_int_equal(w.h->was.stay, 0);
+	begin(&w, ABC, by_number);
+	monitor_config(renamed, &third);
+	add_file(w.h, 0, 3, 1);
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
+	assert_true(fsc_hooks_will_end(w.h, hooked_at(w.h, 0)));
 	fsc_hooks_abandon(w.h);
-	monitor_ok(fsc_hooks_try(w.h, &w.other, false, &err), &err);
-	assert_int_equal(w.h->was.stay, 1);
+	monitor_ok(fsc_hooks_try(w.h, &third, &err), &err);
+	assert_false(fsc_hooks_will_end(w.h, hooked_at(w.h, 0)));
 	end(&w); /* in the middle of it */
+	fsc_snoop_config_release(&third);
 }
 
 /* An entry is the same one wherever it stands in the file; with another library it is another. */
@@ -195,12 +201,12 @@ static void an_entry_is_known_by_what_it_says(void **state)
 	(void)state;
 	begin(&w, ABC, moved);
 	monitor_config(elsewhere, &third);
-	add_session(w.h, 0, 1, 1);
-	monitor_ok(fsc_hooks_try(w.h, &w.other, false, &err), &err);
-	assert_int_equal(w.h->was.stay, 1);
+	add_file(w.h, 0, 1, 1);
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
+	assert_false(fsc_hooks_will_end(w.h, hooked_at(w.h, 0)));
 	fsc_hooks_abandon(w.h);
-	monitor_ok(fsc_hooks_try(w.h, &third, false, &err), &err);
-	assert_int_equal(w.h->was.stay, 0);
+	monitor_ok(fsc_hooks_try(w.h, &third, &err), &err);
+	assert_true(fsc_hooks_will_end(w.h, hooked_at(w.h, 0)));
 	fsc_hooks_abandon(w.h);
 	end(&w);
 	fsc_snoop_config_release(&third);
@@ -215,7 +221,7 @@ static void a_configuration_is_in_force_once_committed(void **state)
 
 	(void)state;
 	begin(&w, ABC, CD);
-	monitor_ok(fsc_hooks_try(w.h, &w.other, false, &err), &err);
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
 	monitor_ok(fsc_hooks_libraries(w.h, &err), &err);
 	monitor_ok(fsc_hooks_attach(w.h, &err), &err);
 	fsc_hooks_commit(w.h);
@@ -234,7 +240,7 @@ static const struct retired *retired_at(const struct world *w, size_t i)
 	return FSC_AT(struct retired, &w->h->retired, i);
 }
 
-static void what_is_noted_first_counts_but_for_the_end(void **state)
+static void what_is_noted_first_counts_but_for_the_exit(void **state)
 {
 	struct world w;
 	struct fsc_err err = {0};
@@ -246,63 +252,69 @@ static void what_is_noted_first_counts_but_for_the_end(void **state)
 	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
 	assert_false(retired_at(&w, 0)->wanted);
 	assert_true(retired_at(&w, 0)->alive);
-	monitor_ok(fsc_hooks_exited(w.h, 11, true, &err), &err);
+	monitor_ok(fsc_hooks_exited(w.h, 11, &err), &err);
 	assert_int_equal(w.h->retired.n, 1);
 	assert_false(retired_at(&w, 0)->wanted);
 	assert_false(retired_at(&w, 0)->alive);
-	monitor_ok(fsc_hooks_exited(w.h, 10, true, &err), &err);
+	monitor_ok(fsc_hooks_exited(w.h, 10, &err), &err);
 	assert_true(retired_at(&w, 1)->wanted);
 	end(&w);
 }
 
-/* Verdicts by other targets are taken back with them; ends are not. */
-static void abandoned_targets_leave_no_verdict(void **state)
+/* What was counted of a target is not taken back when it is none any more. */
+static void a_target_that_is_none_any_more_keeps_its_numbers(void **state)
 {
 	struct world w;
 	struct fsc_err err = {0};
 
 	(void)state;
 	begin(&w, ABC, CD);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err); /* before */
-	monitor_ok(fsc_hooks_try(w.h, &w.other, true, &err), &err);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 20, false, &err), &err);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 21, false, &err), &err);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
-	monitor_ok(fsc_hooks_exited(w.h, 21, false, &err), &err);
-	assert_int_equal(w.h->retired.n, 4);
-	fsc_hooks_abandon(w.h);
-	assert_int_equal(w.h->retired.n, 2);
-	assert_int_equal(retired_at(&w, 0)->pid, 10);
-	assert_int_equal(retired_at(&w, 1)->pid, 21);
-	assert_true(retired_at(&w, 1)->wanted);
-	/* They are found where they are now. */
-	monitor_ok(fsc_hooks_exited(w.h, 10, false, &err), &err);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 22, false, &err), &err);
-	monitor_ok(fsc_hooks_exited(w.h, 21, true, &err), &err);
-	assert_int_equal(w.h->retired.n, 3);
-	assert_false(retired_at(&w, 0)->alive);
-	assert_int_equal(retired_at(&w, 2)->pid, 22);
-	assert_true(retired_at(&w, 2)->alive);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), -1);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, true, &err), &err);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), 1);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), 0);
+	assert_true(retired_at(&w, 0)->wanted);
+	assert_true(retired_at(&w, 0)->alive);
+	/* Its second verdict of that kind has nothing more to free. */
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err);
+	assert_int_equal(w.h->retired.n, 1);
 	end(&w);
 }
 
-/* Processes by number have probes to themselves: there is nobody to be judged. */
-static void processes_by_number_are_not_judged(void **state)
+/* Verdicts by other targets are in force with them, and never if they are given up. */
+static void verdicts_wait_for_their_configuration(void **state)
 {
-	static const char by_number[] =
-	    "{" MONITOR_FUNCS(MONITOR_FUNC("a")) ", \"targets\": {\"pids\": [1]}}";
 	struct world w;
 	struct fsc_err err = {0};
 
 	(void)state;
-	begin(&w, by_number, by_number);
-	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
+	begin(&w, ABC, CD);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, true, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 11, true, &err), &err);
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), 1);
+	fsc_hooks_abandon(w.h);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), 1);
 	assert_int_equal(w.h->retired.n, 0);
+	monitor_ok(fsc_hooks_try(w.h, &w.other, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, false, &err), &err);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 11, false, &err), &err);
+	/* It exits as what it was. */
+	monitor_ok(fsc_hooks_exited(w.h, 11, &err), &err);
+	fsc_hooks_commit(w.h);
+	assert_int_equal(fsc_hooks_verdict(w.h, 10), 0);
+	assert_int_equal(w.h->retired.n, 2);
+	assert_int_equal(retired_at(&w, 0)->pid, 11);
+	assert_true(retired_at(&w, 0)->wanted);
+	assert_false(retired_at(&w, 0)->alive);
+	assert_true(retired_at(&w, 1)->wanted);
 	end(&w);
 }
 
-/* Of sessions that are no more: a process's numbers outlive it as nobody's. */
-static void numbers_of_closed_sessions_outlive_their_process(void **state)
+/* Of files that are closed: a process's numbers outlive it as nobody's. */
+static void numbers_of_closed_files_outlive_their_process(void **state)
 {
 	static const uint64_t v[] = {100, 200, 300};
 	struct fsc_slot *slot = slot_of(v, 3);
@@ -313,9 +325,10 @@ static void numbers_of_closed_sessions_outlive_their_process(void **state)
 
 	(void)state;
 	begin(&w, ABC, CD);
+	monitor_ok(fsc_hooks_set_verdict(w.h, 10, true, &err), &err);
 	monitor_ok(fsc_tally_add(&w.h->closed, 0, 10, slot, &err), &err);
 	monitor_ok(fsc_tally_add(&w.h->closed, 0, 11, slot, &err), &err);
-	monitor_ok(fsc_hooks_exited(w.h, 10, true, &err), &err);
+	monitor_ok(fsc_hooks_exited(w.h, 10, &err), &err);
 	fsc_tally_init(&ended);
 	fsc_tally_init(&to);
 	monitor_ok(fsc_hooks_collect(w.h, NULL, NULL, &ended, &err), &err);
@@ -336,14 +349,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_function_has_the_entry_it_was_found_for),
 	    cmocka_unit_test(an_error_has_the_name_that_its_function_means),
-	    cmocka_unit_test(a_session_stays_while_one_of_its_functions_does),
-	    cmocka_unit_test(with_other_processes_no_session_stays),
+	    cmocka_unit_test(a_file_stays_while_one_of_its_functions_does),
+	    cmocka_unit_test(only_other_links_end_all_files),
 	    cmocka_unit_test(an_entry_is_known_by_what_it_says),
 	    cmocka_unit_test(a_configuration_is_in_force_once_committed),
-	    cmocka_unit_test(what_is_noted_first_counts_but_for_the_end),
-	    cmocka_unit_test(abandoned_targets_leave_no_verdict),
-	    cmocka_unit_test(processes_by_number_are_not_judged),
-	    cmocka_unit_test(numbers_of_closed_sessions_outlive_their_process),
+	    cmocka_unit_test(what_is_noted_first_counts_but_for_the_exit),
+	    cmocka_unit_test(a_target_that_is_none_any_more_keeps_its_numbers),
+	    cmocka_unit_test(verdicts_wait_for_their_configuration),
+	    cmocka_unit_test(numbers_of_closed_files_outlive_their_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

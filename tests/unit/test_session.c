@@ -1,5 +1,6 @@
 /* A session of a monitor on a function of this program, which children call: slots that go from one
  * process to another lose nothing and carry nothing over. Needs root; skipped otherwise. */
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -84,18 +85,35 @@ static void child_end(struct child *c)
 
 static struct fsc_targets targets;
 
-static void open_session(const struct fsc_session_opts *more, struct fsc_session **ret)
+static void find_target(void)
 {
-	struct fsc_session_opts o = *more;
 	struct fsc_libs_file file = {"/proc/self/exe", "/proc/self/exe", ""};
 	struct fsc_wanted wanted = {.function = "fsc_test_called"};
 	const struct fsc_scope scope = {.pairs = true};
+
+	fsc_targets_init(&targets);
+	assert_int_equal(fsc_uprobe_search(&file, &wanted, 1, &scope, &targets, NULL), 0);
+	assert_int_equal(wanted.found, 1);
+}
+
+static void open_part(struct fsc_session *s, struct fsc_session **ret, const struct fsc_rule *rule)
+{
+	struct fsc_err err = {0};
+
+	if (fsc_session_open_part(s, &targets, &(struct fsc_part_opts){0}, ret, &err))
+		fail_msg("%s", err.msg);
+	assert_int_equal(fsc_session_set_rule(*ret, 0, rule, &err), 0);
+	assert_int_equal(fsc_session_set_cost(*ret, 0, 0, 0, &err), 0);
+	assert_int_equal(fsc_session_attach(*ret, &err), 0);
+}
+
+static void open_session(const struct fsc_session_opts *more, struct fsc_session **ret)
+{
+	struct fsc_session_opts o = *more;
 	const struct fsc_rule rule = {.failed = FSC_FAILED_NEGATIVE};
 	struct fsc_err err = {0};
 
-	fsc_targets_init(&targets);
-	assert_int_equal(fsc_uprobe_search(&file, &wanted, 1, &scope, &targets, &err), 0);
-	assert_int_equal(wanted.found, 1);
+	find_target();
 	o.mode = FSC_MODE_TIME;
 	o.rules = true;
 	o.by = FSC_BY_PID;
@@ -254,7 +272,7 @@ static void calibration_leaves_no_links(void **state)
 		fail_msg("%s", err.msg);
 	await_links(links);
 	fsc_session_detach(s);
-	assert_int_equal(count_links(), 0);
+	await_links(0);
 	close_session(s);
 }
 
@@ -296,7 +314,7 @@ static void what_comes_late_is_its_own(void **state)
 	child_call(&b, 20);
 	assert_int_equal(fsc_session_retire(s, forget_late, &late, &alive, &err), 0);
 	assert_true(alive);
-	/* It has no key any more, and its slot is nobody's: what it does now goes elsewhere. */
+	/* It has no key any more, and its slot is nobody's: what it does now gets another. */
 	assert_int_equal(calls_of(s, a.pid), 0);
 	child_call(&a, 40);
 	child_call(&b, 80);
@@ -305,10 +323,104 @@ static void what_comes_late_is_its_own(void **state)
 	assert_int_equal(fsc_session_reclaim(s, add_reclaimed, &sum, &err), 0);
 	assert_int_equal(sum.keys, 1);
 	assert_int_equal(sum.n, 15);
-	/* The slot that is free now begins with nothing. */
 	child_call(&a, 160);
-	assert_int_equal(calls_of(s, a.pid), 160);
+	assert_int_equal(calls_of(s, a.pid), 200);
 	assert_int_equal(calls_of(s, b.pid), 100);
+	close_session(s);
+	child_end(&a);
+	child_end(&b);
+}
+
+static int add_row(const struct fsc_count_key *key, const struct fsc_slot *slot, void *arg)
+{
+	uint64_t *rows = arg;
+
+	rows[key->row] += slot->count;
+	return 0;
+}
+
+/* Parts come and go: a row is given to another function only when it is empty, and the session goes
+ * on. */
+static void a_part_leaves_nothing_behind(void **state)
+{
+	const struct fsc_session_opts o = {.mode = FSC_MODE_TIME,
+					   .rules = true,
+					   .max_rows = 2,
+					   .max_keys = 16,
+					   .by = FSC_BY_PID,
+					   .n_rings = 1};
+	const struct fsc_rule rule = {0};
+	struct fsc_session *s, *part, *more;
+	struct fsc_targets none;
+	struct fsc_err err = {0};
+	struct child a;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	fsc_targets_init(&none);
+	find_target();
+	assert_int_equal(fsc_session_open(&none, &o, &s, &err), 0);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	child_start(&a);
+	for (int round = 0; round < 3; round++) {
+		uint64_t rows[2] = {0};
+
+		open_part(s, &part, &rule);
+		assert_int_equal(fsc_session_first_row(part), 0);
+		child_call(&a, 10 + round);
+		assert_int_equal(calls_of(s, a.pid), 10 + round);
+		assert_int_equal(fsc_session_seen(part, 0), 10 + round);
+		/* A second one of the same function: each counts for itself. */
+		open_part(s, &more, &rule);
+		assert_int_equal(fsc_session_first_row(more), 1);
+		assert_int_equal(
+		    fsc_session_open_part(s, &targets, &(struct fsc_part_opts){0}, &part, &err),
+		    -ENOSPC);
+		fsc_session_detach(more);
+		fsc_session_detach(part);
+		child_call(&a, 50);
+		assert_int_equal(fsc_session_retire_part(part, &err), 0);
+		assert_int_equal(fsc_session_reclaim(s, add_row, rows, &err), 0);
+		assert_int_equal(rows[0], 10 + round);
+		assert_int_equal(rows[1], 0);
+		fsc_session_free(more);
+		fsc_session_free(part);
+		assert_int_equal(calls_of(s, a.pid), 0);
+	}
+	fsc_session_free(s);
+	fsc_targets_release(&targets);
+	child_end(&a);
+}
+
+/* Whose calls count can change at any time, and those of others are counted apart. */
+static void only_calls_of_judged_processes_count(void **state)
+{
+	struct fsc_session_opts o = {.max_keys = 16};
+	struct fsc_err err = {0};
+	struct fsc_session *s;
+	struct child a, b;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	open_session(&o, &s);
+	assert_int_equal(fsc_session_attach(s, &err), 0);
+	child_start(&a);
+	child_start(&b);
+	child_call(&a, 1);
+	assert_int_equal(fsc_session_set_verdict(s, b.pid, false, &err), 0);
+	child_call(&b, 2); /* nobody is judged */
+	assert_int_equal(fsc_session_judge(s, FSC_JUDGING_LATER, &err), 0);
+	child_call(&a, 4);
+	child_call(&b, 8);
+	assert_int_equal(fsc_session_judge(s, FSC_JUDGING_FIRST, &err), 0);
+	child_call(&a, 16);
+	assert_int_equal(fsc_session_set_verdict(s, a.pid, true, &err), 0);
+	child_call(&a, 32);
+	assert_int_equal(calls_of(s, a.pid), 1 + 4 + 32);
+	assert_int_equal(calls_of(s, b.pid), 2);
+	assert_int_equal(fsc_session_row_bystanders(s, 0), 8 + 16);
 	close_session(s);
 	child_end(&a);
 	child_end(&b);
@@ -362,6 +474,8 @@ int main(void)
 	    cmocka_unit_test(calibration_leaves_no_links),
 	    cmocka_unit_test(what_comes_late_is_its_own),
 	    cmocka_unit_test(errors_are_forgotten),
+	    cmocka_unit_test(a_part_leaves_nothing_behind),
+	    cmocka_unit_test(only_calls_of_judged_processes_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

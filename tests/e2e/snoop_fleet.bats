@@ -1,0 +1,137 @@
+#!/usr/bin/env bats
+# A monitor on a busy host: processes that are no targets, binaries that come and go.
+# shellcheck disable=SC2030,SC2031  # bats runs each test in a subshell
+load common
+load measure
+load snoop
+
+setup() { e2e_setup; }
+teardown() { e2e_teardown; }
+
+# attached_now N: so many functions have probes.
+attached_now() {
+	ctl stats
+	[[ $(grep -o '"attached":[0-9]*' "$TMP/answer") == "\"attached\":$1" ]]
+}
+
+# The counters of a page, one "NAME{LABELS} VALUE" a line.
+counters() {
+	grep -E '^funcscope_[a-z_]+(_total|_count|_bucket|_sum)(\{| )' "$1"
+}
+
+# never_back BEFORE AFTER: no counter of the first page is smaller, or missing, in the second.
+never_back() {
+	awk 'NR == FNR { was[$1] = $2; next } { now[$1] = $2 }
+		END { for (n in was) if (!(n in now) || now[n] + 0 < was[n] + 0) { print n, was[n], "->", now[n]; bad = 1 } exit bad }' \
+		<(counters "$1") <(counters "$2") || fail "a counter went back"
+}
+
+@test "fleet: calls of processes that turn out not to be targets are in no counter, and none ever goes back" {
+	local i
+	not_in_guest
+	need_command curl
+	cp "$FIXTURES/calls" mine
+	cp "$FIXTURES/calls" other
+	PAGE_PORT=$(free_port)
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/mine", "'"$TMP"'/other"]}}, "targets": {"names": ["mine"]},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	snoop
+	page text/plain
+	cp page before
+	for ((i = 0; i < 60; i++)); do
+		"$TMP/other" 11 3>&- &
+		((i % 3)) || "$TMP/mine" 7 3>&-
+		wait $!
+		page text/plain
+		never_back before page
+		cp page before
+		! grep '_count{.*binary="[^"]*/other"' page | grep -v ' 0$' || fail "calls of the other were shown"
+	done
+	eventually monitor_says processes 0
+	ended
+	assert_eq "calls of targets" 140 "$(calls type=latency "binary=$TMP/mine")"
+	assert_eq "calls of others" none "$(calls type=latency "binary=$TMP/other")"
+}
+
+@test "fleet: thousands of calls of short processes that are no targets end in no sum, however little room there is" {
+	local i
+	cp "$FIXTURES/calls" other
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/other"}}, "targets": {"names": ["mine"]}, "keep": {"rows": 4}'
+	snoop
+	for ((i = 0; i < 40; i++)); do
+		"$TMP/other" 11 3>&- &
+		"$TMP/other" 11 3>&-
+		wait $!
+	done
+	ended
+	assert_eq "calls kept" 0 "$(summary kept)"
+	assert_eq rows 0 "$(rows type=latency | wc -l)"
+}
+
+@test "fleet: a shell that becomes the target: its calls before do not count, those after do" {
+	local i
+	cp "$FIXTURES/calls" mine
+	cp "$FIXTURES/calls" other
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/mine", "'"$TMP"'/other"]}}, "targets": {"names": ["mine"]}'
+	snoop
+	for ((i = 0; i < 20; i++)); do
+		bash -c "'$TMP/other' 5; exec '$TMP/mine' 13" 3>&-
+	done
+	eventually monitor_says processes 0
+	ended
+	assert_eq "calls" 260 "$(calls type=latency function=work)"
+}
+
+@test "fleet: other targets by a reload: what was counted stays, nothing is lost, and nobody waits" {
+	cp "$FIXTURES/runner" one
+	cp "$FIXTURES/runner" two
+	start_runner "$TMP/one"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/one", "'"$TMP"'/two"]}}, "targets": {"names": ["one"]}'
+	snoop
+	ask go 101
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/one", "'"$TMP"'/two"]}}, "targets": {"names": ["one", "two"]}'
+	ctl reload
+	ask go 102
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/one", "'"$TMP"'/two"]}}, "targets": {"names": ["two"]}'
+	ctl reload
+	ask go 103
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/one", "'"$TMP"'/two"]}}'
+	ctl reload
+	ask go 104
+	ended
+	assert_timed work $((101 + 102 + 104))
+}
+
+@test "fleet: a file that nobody maps any more is let go, and is found again" {
+	local i
+	for i in 1 2 3; do cp "$FIXTURES/runner" "bin$i"; done
+	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["bin*"]}'
+	snoop
+	for i in 1 2 3; do
+		start_runner "$TMP/bin$i"
+		eventually attached_now "$i"
+		ask go 10$i
+		stop_runner
+	done
+	eventually monitor_says processes 0
+	ctl reload
+	eventually attached_now 0
+	start_runner "$TMP/bin2"
+	eventually attached_now 1
+	ask go 1000
+	ended
+	assert_timed work $((101 + 102 + 103 + 1000))
+}
+
+@test "fleet: who else pays is counted: hits of processes that use a watched library and are no targets" {
+	cp "$FIXTURES/runner" target
+	cp "$FIXTURES/runner" other
+	start_runner "$TMP/other"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/target", "'"$TMP"'/other"]}}, "targets": {"names": ["target"]}'
+	snoop
+	ask go 101
+	ended
+	# Until it was known not to be one, it counted.
+	assert_eq "hits of others" 101 "$(jq -r 'select(.type == "summary") | .bystanders.hits + .lost.not_target' out)"
+	assert_eq kept 0 "$(summary kept)"
+}
