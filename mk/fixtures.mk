@@ -23,7 +23,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns $(FIX_GPU)
-FIX_x86_64 := nop5forks
+FIX_x86_64 := nop5forks looped
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 
@@ -34,7 +34,7 @@ $(FIX_ALL): | $(FIX)/bare $(FIX)/cuda $(FIX)/gpu
 $(FIX)/bare $(FIX)/cuda $(FIX)/gpu:
 	@mkdir -p $@
 
-$(addprefix $(FIX)/,$(FIX_PLAIN)): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
+$(addprefix $(FIX)/,$(FIX_PLAIN) looped): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -pthread -o $@ $< -ldl
 
 $(FIX)/pie: $(FIX_SRC)/calls.c $(FIX_HDR)

@@ -265,7 +265,12 @@ size_t fsc_session_shifted(const struct fsc_session *s)
 	for (size_t i = 0; i < fsc_targets_count(s->targets); i++) {
 		const struct fsc_target *t = fsc_targets_at(s->targets, i);
 
-		n += t->nop5 && !fsc_attach_fast(s, t);
+		n += t->nop5 && t->body > t->nop5 && !fsc_attach_fast(s, t);
 	}
 	return n;
+}
+
+bool fsc_session_on_loop(const struct fsc_session *s, const struct fsc_target *t)
+{
+	return t->looped && !fsc_attach_fast(s, t);
 }

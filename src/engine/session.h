@@ -228,5 +228,7 @@ const struct fsc_vec *fsc_session_refused(const struct fsc_session *s); /* struc
 size_t fsc_session_on_rung(const struct fsc_session *s, enum fsc_rung rung);
 /* How many places were moved after a 5-byte nop. */
 size_t fsc_session_shifted(const struct fsc_session *s);
+/* Whether a place is where a loop begins: each round is a hit. */
+bool fsc_session_on_loop(const struct fsc_session *s, const struct fsc_target *t);
 
 #endif

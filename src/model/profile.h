@@ -30,6 +30,7 @@ struct fsc_func {
 	const char *group;  /* of a monitor's configuration, "cuda"; NULL: none */
 	struct fsc_sampled sampled;
 	uint64_t records_lost; /* of its calls: its ring was full */
+	bool looped;	       /* a loop begins at the probe: each round counts as a call */
 };
 
 /* One row of a count: a function, its keys, and the count. */

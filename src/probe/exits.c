@@ -129,7 +129,7 @@ void fsc_exits_release(struct fsc_exits_file *f)
 	fsc_map_release(&f->parts);
 }
 
-static const struct fsc_sym *part_of(const struct fsc_exits_file *f, const struct fsc_sym *sym)
+const struct fsc_sym *fsc_exits_part(const struct fsc_exits_file *f, const struct fsc_sym *sym)
 {
 	const uint64_t *at = fsc_map_get(&f->parts, sym->name, strlen(sym->name));
 
@@ -218,7 +218,7 @@ int fsc_exits_find(const struct fsc_exits_file *f, const struct fsc_sym *sym, st
 		   struct fsc_err *err)
 {
 	struct fsc_vec exits = FSC_VEC_INIT(struct fsc_exit);
-	const struct fsc_sym *part = part_of(f, sym);
+	const struct fsc_sym *part = fsc_exits_part(f, sym);
 	const struct code_range hot = {f, sym, part, &exits}, cold = {f, part, sym, &exits};
 	int rc = scan_range(&hot, err);
 

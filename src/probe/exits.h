@@ -24,6 +24,8 @@ void fsc_exits_release(struct fsc_exits_file *f);
 /* Whether a symbol is such a part: jumped to with any stack, so that its "return" belongs to no
  * call. */
 bool fsc_exits_is_part(const char *name);
+/* The part of a function, borrowed; NULL if it has none, or if that is not certain. */
+const struct fsc_sym *fsc_exits_part(const struct fsc_exits_file *f, const struct fsc_sym *sym);
 /* Finds the returns of a function and the jumps by which it may end in another one: t->exits (the
  * caller's) and t->by_insns, which stays false where they cannot all be known (no size, code that
  * is not understood, code that runs on into the next function). Fails only where memory is out. */

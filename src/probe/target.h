@@ -34,6 +34,7 @@ struct fsc_target {
 	uint64_t body; /* file offset behind the leading no-operations */
 	bool stepped;  /* the instruction at body must be single-stepped under a probe */
 	bool at_entry; /* offset is a function's first instruction */
+	bool looped;   /* the function jumps to the instruction at body: see probe/loops.h */
 	bool by_insns; /* returns are taken at exits, else the kernel catches them */
 	struct fsc_exit *exits;
 	size_t n_exits; /* 0: the function never returns */

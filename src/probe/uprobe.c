@@ -13,6 +13,7 @@
 #include "probe/files.h"
 #include "probe/fragile.h"
 #include "probe/insn.h"
+#include "probe/loops.h"
 #include "probe/match.h"
 #include "probe/returns.h"
 #include "probe/uprobe.h"
@@ -182,6 +183,10 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		return refuse_offset(s, shown, why, err);
 	if (!fsc_insn_inspect(e, &t, why))
 		return refuse_function(s, shown, why, err);
+	if (!off)
+		rc = fsc_loops_avoid(&s->returns.exits, sym, &t, err);
+	if (rc)
+		return rc;
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
 	if (t.ret || s->scope->pairs)

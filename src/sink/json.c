@@ -223,6 +223,20 @@ static void add_records_lost(const struct fsc_summary *sum, struct fsc_buf *b)
 		fsc_json_end(b, ']');
 }
 
+static void add_looped(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	bool begun = false;
+
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		if (!sum->funcs[i].looped)
+			continue;
+		begin_function(b, "looped_functions", &begun, sum->funcs[i].name);
+		fsc_json_end(b, '}');
+	}
+	if (begun)
+		fsc_json_end(b, ']');
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	fsc_json_begin(b, "cost", '{');
@@ -301,6 +315,7 @@ static void json_summary(struct fsc_sink *s, const struct fsc_summary *sum, stru
 	fsc_json_uint(b, "shifted", sum->shifted);
 	add_sampled(sum, b);
 	add_records_lost(sum, b);
+	add_looped(sum, b);
 	add_named(b, "via", sum->via);
 	fsc_json_real(b, "duration_s", sum->duration_s, 6);
 	add_cost(sum, b);

@@ -256,6 +256,25 @@ static void add_records_lost(const struct fsc_summary *sum, struct fsc_buf *b)
 	}
 }
 
+/* Functions whose counts contain the rounds of a loop. */
+static void add_looped(const struct fsc_summary *sum, struct fsc_buf *b)
+{
+	enum { SHOWN = 8 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		if (!sum->funcs[i].looped || n++ >= SHOWN)
+			continue;
+		fsc_buf_puts(b, n == 1 ? "jumped to from inside: " : ", ");
+		fsc_fmt_term(b, sum->funcs[i].name);
+	}
+	if (n > SHOWN)
+		fsc_buf_printf(b, " and %zu more (-f json names all)", n - SHOWN);
+	if (n)
+		fsc_buf_puts(b, ": each round of a loop that begins at the first instruction "
+				"counts as a call\n");
+}
+
 static void add_cost(const struct fsc_summary *sum, struct fsc_buf *b)
 {
 	if (!sum->cost_known) {
@@ -372,6 +391,7 @@ static void add_probes(const struct fsc_summary *sum, struct fsc_buf *b)
 			    "refused at some of its places", b);
 	add_sampled(sum, b);
 	add_records_lost(sum, b);
+	add_looped(sum, b);
 }
 
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b)

@@ -24,6 +24,7 @@ static void fill_funcs(struct fsc_live *l)
 		const struct fsc_target *t = fsc_targets_at(l->targets, i);
 
 		l->cost_class[t->row] = fsc_cost_of(l->session, t);
+		l->funcs[t->row].looped |= fsc_session_on_loop(l->session, t);
 	}
 }
 

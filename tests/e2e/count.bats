@@ -68,6 +68,18 @@ teardown() { e2e_teardown; }
 	assert_eq returns 51 "$(calls kind=uretprobe)"
 }
 
+@test "a loop that begins at the first instruction: counted apart from the call, or said" {
+	need_fixture looped
+	fs_json "$FIXTURES/looped:loop_*" -- "$FIXTURES/looped" 101
+	assert_calls loop_endbr 101
+	assert_calls loop_endbr_nop5 101
+	assert_calls loop_plain 505
+	assert_eq looped '[{"function":"loop_nop5"},{"function":"loop_plain"}]' \
+		"$(tail -n 1 "$TMP/out" | jq -c '.looped_functions // [] | sort_by(.function)')"
+	fs_ok count "$FIXTURES/looped:loop_plain" "$FIXTURES/looped:loop_endbr" -- "$FIXTURES/looped" 11
+	assert_match footer "$(<"$TMP/out")" $'\n'"jumped to from inside: loop_plain: each round of a loop"
+}
+
 @test "mutual recursion" {
 	fs_json "$FIXTURES/recurse:even" "$FIXTURES/recurse:odd" -- "$FIXTURES/recurse" 101
 	assert_calls even 51

@@ -571,6 +571,26 @@ static void text_books(void **state)
 	    "");
 }
 
+static void looped_functions(void **state)
+{
+	static const struct fsc_func funcs[] = {
+	    {.name = "f"}, {.name = "g\x1b", .looped = true}, {.name = "h", .looped = true}};
+	struct fsc_summary some = {.funcs = funcs, .n_funcs = 3};
+	struct written w;
+
+	(void)state;
+	begin(&w, &fsc_sink_text);
+	write_summary(&w, &some);
+	end(&w,
+	    "\n"
+	    "seen 0 = kept 0; missed by the kernel 0\n"
+	    "0 functions: 0 attached, 0 refused\n"
+	    "jumped to from inside: g\\x1b, h: each round of a loop that begins at the first "
+	    "instruction counts as a call\n"
+	    "cost: could not be measured\n",
+	    "");
+}
+
 /* A function that stands on some of its places counts as attached; what it lacks is said. */
 static void partly_refused(void **state)
 {
@@ -728,6 +748,7 @@ int main(void)
 	    cmocka_unit_test(csv_all_keys_and_intervals),
 	    cmocka_unit_test(csv_of_hostile_names),
 	    cmocka_unit_test(text_books),
+	    cmocka_unit_test(looped_functions),
 	    cmocka_unit_test(partly_refused),
 	    cmocka_unit_test(cost_of_all),
 	    cmocka_unit_test(json_books),
