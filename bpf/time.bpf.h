@@ -275,6 +275,21 @@ static __always_inline struct fsc_cost_row *ready_cost(__u32 row)
 	return cost && cost->ready ? cost : NULL;
 }
 
+/* The cost of a call is charged in two parts, each where it arises: calls without a return (left by
+ * longjmp(), or nested too deeply) have only cost their entry, and their callers must not seem to
+ * have spent it. The way from a trap to its clock reading is about as long at either end, so that
+ * the entry costs what lies between the two readings; a single-stepped first instruction is in
+ * both. */
+static __always_inline __u64 entry_cost(const struct fsc_cost_row *cost)
+{
+	return cost->inner < cost->outer ? cost->inner : cost->outer;
+}
+
+static __always_inline __u64 exit_cost(const struct fsc_cost_row *cost)
+{
+	return cost->outer - entry_cost(cost);
+}
+
 /* ---- with the start in the session cookie ---- */
 
 /* The cookie has 8 bytes. The lower 50 bits, a week either way, are the start less the cost of
@@ -291,10 +306,14 @@ static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
 
 static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 {
+	struct fsc_cost_row *cost;
 	struct overhead *o;
 
-	if (!admits_hit(row) || !ready_cost(row))
+	if (!admits_hit(row))
 		return 1; /* suppress the return */
+	cost = ready_cost(row);
+	if (!cost)
+		return 1;
 	count_seen(row);
 	o = thread_overhead(true);
 	if (!o) {
@@ -303,6 +322,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
 	}
 	o->open++;
 	count_extra(row, FSC_COUNTER_OPENED);
+	o->ns += entry_cost(cost);
 	*cookie = cookie_of(bpf_ktime_get_ns() - o->ns, o->ns);
 	return 0;
 }
@@ -330,7 +350,7 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 	t.raw = ((__s64)((now - o->ns - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
 		t.inside;
 	keep_time(row, &t, cost);
-	o->ns += cost->outer;
+	o->ns += exit_cost(cost);
 	overhead_release(o);
 	return 0;
 }
@@ -416,9 +436,13 @@ static __always_inline void end_by_rule(const struct call *c, struct fsc_frame_o
 static __always_inline int time_entry(const struct call *c)
 {
 	struct fsc_frame_open *f;
+	struct fsc_cost_row *cost;
 	struct fsc_thread *t;
 
-	if (!admits_hit(c->row) || !ready_cost(c->row))
+	if (!admits_hit(c->row))
+		return 1;
+	cost = ready_cost(c->row);
+	if (!cost)
 		return 1;
 	count_seen(c->row);
 	t = thread_state(true);
@@ -426,6 +450,7 @@ static __always_inline int time_entry(const struct call *c)
 		lose_hit(c->row, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
+	t->overhead += entry_cost(cost);
 	f = call_open(t, c);
 	if (!f) {
 		lose_hit(c->row, FSC_LOSS_TOO_DEEP);
@@ -465,8 +490,11 @@ static __always_inline int time_exit(const struct call *c)
 	f = me ? call_close(me, c) : NULL;
 	if (!me)
 		lose_unmatched(c);
-	if (!f)
+	if (!f) {
+		if (me)
+			me->overhead += exit_cost(cost);
 		return 0;
+	}
 	count_extra(c->row, FSC_COUNTER_CLOSED);
 	t.raw = now - f->start;
 	t.inside = me->overhead - f->overhead;
@@ -478,7 +506,7 @@ static __always_inline int time_exit(const struct call *c)
 		end_by_rule(c, f, &t);
 	else if (t.slow_ns && t.ns >= t.slow_ns && c->row != cfg.calibrate_row)
 		send_return(c, f, t.ns, FSC_CALL_BOTH);
-	me->overhead += cost->outer;
+	me->overhead += exit_cost(cost);
 	parent = call_parent(me);
 	if (parent)
 		parent->child_ns += t.ns;

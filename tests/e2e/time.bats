@@ -74,6 +74,17 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# 2000 entries cost more than 200 hits, whatever a hit costs; the 64 calls that are kept cost less.
+@test "recursion deeper than is kept: the caller does not seem to have spent what its probes cost" {
+	local how
+	for how in "" "--via single" "--returns instructions"; do
+		# shellcheck disable=SC2086 # options
+		fs_ok time -f json --raw $how "$FIXTURES/recurse:main" "$FIXTURES/recurse:dive" -- "$FIXTURES/recurse" 2000
+		jq -s -e '(map(select(.function == "main"))[0] | .raw_total_ns - .total_ns) > 200 * last.cost.ns_per_hit' \
+			"$TMP/out" || fail "$how: $(<"$TMP/out")"
+	done
+}
+
 @test "recursion in several threads at once" {
 	fs_time --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 30 20 3 4
 	assert_eq "calls" 372 "$(latency count nest_dive)"
