@@ -140,12 +140,16 @@ static int check_pids(const struct fsc_vec *pids, struct fsc_err *err)
 {
 	for (size_t i = 0; i < pids->n; i++) {
 		pid_t pid = *FSC_AT(pid_t, pids, i), owner = fsc_pids_owner(pid);
+		int rc;
 
 		if (owner && owner != pid)
 			return fsc_err_usage(err,
 					     "%d is a thread of process %d; give -p %d, which "
 					     "covers all its threads",
 					     (int)pid, (int)owner, (int)owner);
+		rc = fsc_pids_refuse_zombie(pid, err);
+		if (rc)
+			return rc;
 	}
 	return 0;
 }

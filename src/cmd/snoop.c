@@ -11,6 +11,7 @@
 #include "cmd/probes.h"
 #include "monitor/forward.h"
 #include "monitor/monitor.h"
+#include "run/pids.h"
 
 struct snoop_opts {
 	const char *config, *check;
@@ -87,6 +88,8 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 				 c->path);
 	if (!rc)
 		rc = fsc_probes_pids(&so->pids, &so->numbers, err);
+	for (size_t i = 0; !rc && i < so->numbers.n; i++)
+		rc = fsc_pids_refuse_zombie(*FSC_AT(pid_t, &so->numbers, i), err);
 	if (!rc)
 		rc = fsc_snoop_config_pids(c, so->numbers.data, so->numbers.n, err);
 	while (command && command[n])

@@ -1,12 +1,11 @@
 /* Memory totals: live allocations, their owner and age. */
-#include <errno.h>
 #include <search.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "gpu/books_priv.h"
+#include "proc/task.h"
 
 static int compare_allocs(const void *a, const void *b)
 {
@@ -327,7 +326,7 @@ void fsc_gpu_books_find_exited(struct fsc_gpu_books *b)
 		const struct fsc_gpu_process_row *p =
 		    FSC_AT(struct fsc_gpu_process_row, &b->processes, i);
 
-		if (!p->ended && kill((pid_t)p->pid, 0) && errno == ESRCH)
+		if (!p->ended && fsc_task_has_exited((pid_t)p->pid))
 			fsc_gpu_books_ended(b, p->pid);
 	}
 }

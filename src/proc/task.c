@@ -1,10 +1,14 @@
 #include "proc/task.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -56,6 +60,27 @@ pid_t fsc_task_status(pid_t pid, const char *field)
 			return (pid_t)strtol(last, NULL, 10);
 	}
 	return 0;
+}
+
+/* The descriptor is readable once the last thread has exited. */
+bool fsc_task_has_exited(pid_t pid)
+{
+	FSC_AUTO(fsc_closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	if (fd < 0)
+		return kill(pid, 0) && errno == ESRCH;
+	return poll(&p, 1, 0) > 0;
+}
+
+bool fsc_task_is_zombie(pid_t pid)
+{
+	char text[1024];
+	const char *at;
+
+	read_text(pid, "stat", text, sizeof(text));
+	at = strrchr(text, ')');
+	return at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3));
 }
 
 bool fsc_task_stat(pid_t pid, pid_t *ret_ppid, uint64_t *ret_start)

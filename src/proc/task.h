@@ -15,6 +15,12 @@ bool fsc_task_exe(pid_t pid, char exe[PATH_MAX]);
 /* The last number of a line of its status file, such as "NSpid:", which lists the outermost pid
  * namespace first. 0: unknown. */
 pid_t fsc_task_status(pid_t pid, const char *field);
+/* Whether the whole process has exited, also if its parent has not waited for it yet. Needs no
+ * permission. */
+bool fsc_task_has_exited(pid_t pid);
+/* Whether the task itself has exited and is only listed still: a zombie, or the main thread of a
+ * process whose other threads go on. */
+bool fsc_task_is_zombie(pid_t pid);
 /* Its parent, and its start in clock ticks since boot. */
 bool fsc_task_stat(pid_t pid, pid_t *ret_ppid, uint64_t *ret_start);
 

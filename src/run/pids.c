@@ -53,10 +53,17 @@ int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_closep) int fd = open_pid(pid);
 
-	if (fd < 0 || !has_exited(fd))
+	if (fd >= 0 && has_exited(fd))
+		return fsc_err_set(
+		    err, ESRCH,
+		    "process %d has exited (a zombie: its parent has not waited for it)", pid);
+	if (!fsc_task_is_zombie(pid))
 		return 0;
-	return fsc_err_set(
-	    err, ESRCH, "process %d has exited (a zombie: its parent has not waited for it)", pid);
+	fsc_err_set(err, ESRCH,
+		    "the main thread of process %d has exited, and without it the kernel can "
+		    "neither show what the process maps nor limit probes to it",
+		    pid);
+	return fsc_err_hint(err, "name the program's file, and give --comm instead of -p");
 }
 
 int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err)

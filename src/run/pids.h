@@ -30,7 +30,8 @@ void fsc_pids_release(struct fsc_pids *p);
 pid_t fsc_pids_owner(pid_t task);
 /* Adds a process, unless it is there already. -ESRCH: it has exited. */
 int fsc_pids_add(struct fsc_pids *p, pid_t pid, struct fsc_err *err);
-/* -ESRCH for a zombie, which will never make a call; 0 otherwise. */
+/* -ESRCH for a zombie, which will never make a call, and for a process whose main thread has
+ * exited, to which the kernel cannot limit probes; 0 otherwise. */
 int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err);
 /* Removes exited processes from the loop, as their pidfds stay readable for ever, and calls fn (may
  * be NULL) for each. Returns how many still run. */

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +246,7 @@ static void on_exit_of(void *arg, pid_t pid)
 
 static bool has_exited(const struct reading *r, struct process *x, bool all)
 {
-	bool exited = (x->ended == 2 || all) && kill(x->pid, 0) && errno == ESRCH;
+	bool exited = (x->ended == 2 || all) && fsc_task_has_exited(x->pid);
 
 	if (x->ended == 1)
 		x->ended = 2;

@@ -161,6 +161,30 @@ spins() {
 	fs_error 1 "process $zombie has exited \(a zombie" attach "$zombie"
 }
 
+@test "snoop and gpu end with a process that becomes a zombie, and refuse one" {
+	local how zombie
+	for how in "snoop --preset cuda" gpu; do
+		rm -f in pid out.runner
+		mkfifo in
+		# shellcheck disable=SC2016
+		bash -c '"$1/runner" <in >out.runner 3>&- & echo $! >pid; exec sleep 1000' - "$FIXTURES" 3>&- &
+		PIDS+=("$!") # it never asks for the status of the child it got from the shell
+		exec 6>in
+		eventually grep -q runner out.runner
+		zombie=$(<pid)
+		PIDS+=("$zombie")
+		# shellcheck disable=SC2086 # a command with its options
+		arm_as $how -p "$zombie" 6>&-
+		exec 6>&-
+		eventually grep -q 'State:.Z' "/proc/$zombie/status"
+		eventually ended "$FS"
+		join
+		assert_match note "$(<err)" 'the process has exited'
+		# shellcheck disable=SC2086
+		fs_error 1 "process $zombie has exited \(a zombie" $how -p "$zombie"
+	done
+}
+
 # waits_to_write PID: blocked on stderr, which is full.
 waits_to_write() {
 	local nr fd rest

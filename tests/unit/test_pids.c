@@ -7,6 +7,8 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/task.h"
 #include "run/pids.h"
 
 enum { BURN_MS = 200 };
@@ -179,11 +182,52 @@ static void a_zombie_has_exited(void **state)
 	fsc_pids_release(&p);
 }
 
+static void *thread_waits(void *arg)
+{
+	(void)arg;
+	pause();
+	return NULL;
+}
+
+static pid_t start_without_main_thread(void)
+{
+	pid_t pid = fork();
+	pthread_t thread;
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	if (pthread_create(&thread, NULL, thread_waits, NULL))
+		_exit(1);
+	pthread_exit(NULL);
+}
+
+/* Nothing of the process can be read under its own number, but it is alive. */
+static void the_main_thread_has_exited(void **state)
+{
+	pid_t pid = start_without_main_thread();
+	struct fsc_err err = {0};
+	siginfo_t si;
+
+	(void)state;
+	while (!fsc_task_is_zombie(pid))
+		sched_yield();
+	assert_false(fsc_task_has_exited(pid));
+	assert_int_equal(fsc_pids_refuse_zombie(pid, &err), -ESRCH);
+	assert_non_null(strstr(err.msg, "the main thread"));
+	kill(pid, SIGKILL);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &si, WEXITED | WNOWAIT), 0);
+	assert_true(fsc_task_has_exited(pid));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_true(fsc_task_has_exited(pid));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_of_two_exits),
 	    cmocka_unit_test(a_zombie_has_exited),
+	    cmocka_unit_test(the_main_thread_has_exited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
