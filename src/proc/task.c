@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-static void read_text(pid_t pid, const char *file, char *text, size_t size)
+void fsc_task_read(pid_t pid, const char *file, char *text, size_t size)
 {
 	FSC_AUTO(fsc_closep) int fd = -1;
 	char path[64];
@@ -29,7 +29,7 @@ void fsc_task_comm(pid_t pid, char *comm, size_t size)
 {
 	size_t n;
 
-	read_text(pid, "comm", comm, size);
+	fsc_task_read(pid, "comm", comm, size);
 	n = strlen(comm);
 	if (n && comm[n - 1] == '\n')
 		comm[n - 1] = '\0';
@@ -78,7 +78,7 @@ bool fsc_task_is_zombie(pid_t pid)
 	char text[1024];
 	const char *at;
 
-	read_text(pid, "stat", text, sizeof(text));
+	fsc_task_read(pid, "stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	return at && (!strncmp(at, ") Z", 3) || !strncmp(at, ") X", 3));
 }
@@ -88,7 +88,7 @@ bool fsc_task_stat(pid_t pid, pid_t *ret_ppid, uint64_t *ret_start)
 	char text[1024];
 	const char *at;
 
-	read_text(pid, "stat", text, sizeof(text));
+	fsc_task_read(pid, "stat", text, sizeof(text));
 	at = strrchr(text, ')'); /* the command name may contain anything */
 	return at && sscanf(at + 1,
 			    " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d "

@@ -8,6 +8,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* A file of its folder in /proc, cut to size - 1 bytes and ended by a NUL; "" if it cannot be read.
+ */
+void fsc_task_read(pid_t pid, const char *file, char *text, size_t size);
 /* Its command name, cut to size; "" if it has exited. */
 void fsc_task_comm(pid_t pid, char *comm, size_t size);
 /* The path of its program. False, and "", for kernel threads and where it cannot be read. */

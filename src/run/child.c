@@ -148,9 +148,14 @@ int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err)
 	return fsc_child_reap(c, err);
 }
 
-uint64_t fsc_child_cpu(const struct fsc_child *c)
+/* Until it exits, a child that exits without being waited for takes its time with it. */
+uint64_t fsc_child_cpu(struct fsc_child *c)
 {
-	return c->exited ? c->cpu_ns : fsc_cputime_process(c->pid);
+	uint64_t now = c->exited ? 0 : fsc_cputime_family(c->pid);
+
+	if (now > c->cpu_ns)
+		c->cpu_ns = now;
+	return c->cpu_ns;
 }
 
 void fsc_child_log_exit(const struct fsc_child *c)

@@ -29,8 +29,9 @@ int fsc_child_release(struct fsc_child *c, struct fsc_err *err);
 int fsc_child_reap(struct fsc_child *c, struct fsc_err *err);
 /* Waits up to ms milliseconds for it to exit, and reaps it if it does. */
 int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err);
-/* CPU time, in ns, that it has used; once it has exited, with its children's. */
-uint64_t fsc_child_cpu(const struct fsc_child *c);
+/* CPU time, in ns, that it has used, with its children's: while it runs also of those alive, then
+ * of those it has waited for. */
+uint64_t fsc_child_cpu(struct fsc_child *c);
 /* Logs how it exited, or that it continues; does nothing if none was started. */
 void fsc_child_log_exit(const struct fsc_child *c);
 /* Kills it if it is still held (it never ran), leaves it alone otherwise. */

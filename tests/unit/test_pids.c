@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proc/cputime.h"
 #include "proc/task.h"
 #include "run/pids.h"
 
@@ -182,6 +183,21 @@ static void a_zombie_has_exited(void **state)
 	fsc_pids_release(&p);
 }
 
+/* Of a command that forks: its children count while they live, and afterwards. */
+static void a_family_counts_its_children(void **state)
+{
+	uint64_t before = fsc_cputime_family(getpid()), own = fsc_cputime_process(getpid());
+	const uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	struct burner a = burner_start();
+
+	(void)state;
+	burner_burn(&a);
+	assert_true(fsc_cputime_family(getpid()) - before >= BURN_MS * 1000000ull);
+	burner_end(&a);
+	assert_true(fsc_cputime_family(getpid()) - before >= BURN_MS * 1000000ull - 2 * tick);
+	assert_true(fsc_cputime_process(getpid()) - own < BURN_MS * 1000000ull);
+}
+
 static void *thread_waits(void *arg)
 {
 	(void)arg;
@@ -227,6 +243,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(one_of_two_exits),
 	    cmocka_unit_test(a_zombie_has_exited),
+	    cmocka_unit_test(a_family_counts_its_children),
 	    cmocka_unit_test(the_main_thread_has_exited),
 	};
 
