@@ -42,6 +42,15 @@ static char **split_command(int *argc, char **argv)
 	return NULL;
 }
 
+/* The exit code of what returned rc. */
+static int exit_code(int rc, const struct fsc_err *err)
+{
+	if (rc >= 0)
+		return rc;
+	fsc_log_err(err);
+	return err->usage ? EXIT_USAGE : EXIT_FAILED;
+}
+
 static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 {
 	char **command = split_command(&argc, argv);
@@ -49,18 +58,13 @@ static int run(const struct fsc_cmd *cmd, int argc, char **argv)
 	int rc;
 
 	for (int i = 1; i < argc; i++)
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-			fsc_cmd_help(cmd);
-			return EXIT_DONE;
-		}
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return exit_code(fsc_cmd_help(cmd, &err), &err);
 	if (command && !command[0])
 		rc = fsc_err_usage(&err, "no command follows '--'");
 	else
 		rc = cmd->run(argc, argv, command, &err);
-	if (rc >= 0)
-		return rc;
-	fsc_log_err(&err);
-	return err.usage ? EXIT_USAGE : EXIT_FAILED;
+	return exit_code(rc, &err);
 }
 
 /* A descriptor that we were started without would be the next file's or BPF map's, and what is
@@ -77,23 +81,16 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
 	const struct fsc_cmd *cmd;
+	struct fsc_err err = {0};
 
 	hold_standard_descriptors();
-	if (!name) {
-		struct fsc_err err = {0};
-
-		fsc_err_usage(&err, "no command given; see: funcscope --help");
-		fsc_log_err(&err);
-		return EXIT_USAGE;
-	}
-	if (!strcmp(name, "--help") || !strcmp(name, "-h")) {
-		fsc_cmd_overview();
-		return EXIT_DONE;
-	}
-	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
-		printf("funcscope %s\n", FSC_VERSION);
-		return EXIT_DONE;
-	}
+	if (!name)
+		return exit_code(fsc_err_usage(&err, "no command given; see: funcscope --help"),
+				 &err);
+	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		return exit_code(fsc_cmd_overview(&err), &err);
+	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
+		return exit_code(fsc_cmd_version(&err), &err);
 	cmd = fsc_cmd_find(name);
 	return cmd ? run(cmd, argc - 1, argv + 1) : unknown_command(name);
 }

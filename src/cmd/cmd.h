@@ -24,8 +24,9 @@ extern const struct fsc_cmd *const fsc_cmds[];
 
 const struct fsc_cmd *fsc_cmd_find(const char *name);
 /* Prints a command's usage and options to stdout. */
-void fsc_cmd_help(const struct fsc_cmd *cmd);
+int fsc_cmd_help(const struct fsc_cmd *cmd, struct fsc_err *err);
 /* Prints what funcscope is and its commands to stdout. */
-void fsc_cmd_overview(void);
+int fsc_cmd_overview(struct fsc_err *err);
+int fsc_cmd_version(struct fsc_err *err);
 
 #endif

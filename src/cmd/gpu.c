@@ -46,7 +46,7 @@ static const struct fsc_opt gpu_opts[] = {
      "do not record calls of cuBLAS, cuDNN or NCCL", NULL},
     {0, "leak-age", FSC_OPT_STRING, offsetof(struct gpu_opts, leak_age), "TIME",
      "memory held longer than this is a leak (60s)", NULL},
-    {0, "top", FSC_OPT_UINT, offsetof(struct gpu_opts, top), "N",
+    {'n', "top", FSC_OPT_UINT, offsetof(struct gpu_opts, top), "N",
      "rows per table (20 in text; 0: all)", NULL},
     {0, "flames", FSC_OPT_CHOICE, offsetof(struct gpu_opts, flames), "WHAT", "weight stacks by",
      weights},

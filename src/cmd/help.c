@@ -1,10 +1,10 @@
 /* funcscope help [COMMAND]: the manual page of a command, carried in the program. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
 #include "cmd/pages.h"
+#include "sink/sink.h"
 
 static int run_help(int argc, char **argv, char **command, struct fsc_err *err)
 {
@@ -12,15 +12,14 @@ static int run_help(int argc, char **argv, char **command, struct fsc_err *err)
 
 	if (argc > 2 || command)
 		return fsc_err_usage(err, "help takes one command");
-	if (!name) {
-		fsc_cmd_overview();
-		return 0;
-	}
+	if (!name)
+		return fsc_cmd_overview(err);
 	for (const struct fsc_page *p = fsc_pages; p->name; p++)
 		if (!strcmp(p->name, name)) {
-			fputs(p->text, stdout);
-			return fflush(stdout) ? fsc_err_sys(err, errno, "cannot write the output")
-					      : 0;
+			struct fsc_buf b = {0};
+
+			fsc_buf_puts(&b, p->text);
+			return fsc_sink_print(stdout, &b, err);
 		}
 	return fsc_err_usage(err, "there is no command '%s'; see: funcscope help", name);
 }

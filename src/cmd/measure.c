@@ -125,6 +125,18 @@ static int resolve_probes(struct measure *m, const struct fsc_scope *scope, stru
 	return rc;
 }
 
+/* fentry is a rung for kernel functions: alone, user functions would silently get another one. */
+static int check_via(const struct measure *m, struct fsc_err *err)
+{
+	if (m->o->via != FSC_VIA_FENTRY || !fsc_targets_count(&m->targets))
+		return 0;
+	for (size_t i = 0; i < fsc_targets_count(&m->targets); i++)
+		if (fsc_targets_at(&m->targets, i)->site != FSC_SITE_USER)
+			return 0;
+	return fsc_err_usage(err, "--via fentry is for kernel functions; leave it out, or give "
+				  "--via multi or single for user functions");
+}
+
 static int resolve_targets(struct measure *m, struct fsc_err *err)
 {
 	const struct fsc_session_opts *so = &m->plan->session;
@@ -138,11 +150,13 @@ static int resolve_targets(struct measure *m, struct fsc_err *err)
 	    .pairs = so->mode == FSC_MODE_TIME || so->weigh || so->pairs,
 	    .returns = (enum fsc_returns)m->o->returns,
 	};
+	int rc;
 
 	m->follow = follows_children(m, path);
 	/* Programs not named by the user: all of them, or what a command starts. */
 	scope.strangers = m->follow || !m->pids.n;
-	return resolve_probes(m, &scope, err);
+	rc = resolve_probes(m, &scope, err);
+	return rc ? rc : check_via(m, err);
 }
 
 /* ---- the session ---- */

@@ -11,6 +11,7 @@
 #include "cmd/probes.h"
 #include "monitor/forward.h"
 #include "monitor/monitor.h"
+#include "monitor/presets.h"
 #include "run/pids.h"
 
 struct snoop_opts {
@@ -35,13 +36,43 @@ static const struct fsc_opt snoop_opts[] = {
     {0},
 };
 
+static bool is_preset(const char *name)
+{
+	for (const struct fsc_preset *p = fsc_presets; p->name; p++)
+		if (!strcmp(p->name, name))
+			return true;
+	return false;
+}
+
+static int check_presets(const struct fsc_vec *names, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf all = {0};
+
+	for (const struct fsc_preset *p = fsc_presets; p->name; p++)
+		fsc_buf_printf(&all, "%s%s",
+			       p == fsc_presets ? ""
+			       : p[1].name	? ", "
+						: " and ",
+			       p->name);
+	for (size_t i = 0; i < names->n; i++) {
+		const char *name = *FSC_AT(const char *, names, i);
+
+		if (!is_preset(name))
+			return fsc_err_usage(err, "there is no preset '%s'; there are %s", name,
+					     fsc_buf_str(&all));
+	}
+	return 0;
+}
+
 /* Presets alone are a configuration, too. */
 static int from_presets(const struct fsc_vec *names, struct fsc_snoop_config *ret,
 			struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
-	int rc;
+	int rc = check_presets(names, err);
 
+	if (rc)
+		return rc;
 	fsc_buf_puts(&b, "{\"presets\": [");
 	for (size_t i = 0; i < names->n; i++) {
 		fsc_buf_puts(&b, i ? ", " : "");
@@ -54,15 +85,31 @@ static int from_presets(const struct fsc_vec *names, struct fsc_snoop_config *re
 	return rc;
 }
 
+static int need_functions(const struct fsc_snoop_config *c, struct fsc_err *err)
+{
+	if (c->funcs.n)
+		return 0;
+	return fsc_err_set(err, EINVAL,
+			   "%s names no function to watch; add a group, as in "
+			   "\"cuda_func_sym\": {\"malloc\": \"cudaMalloc\"}",
+			   c->path);
+}
+
 static int check_config(const char *path, struct fsc_err *err)
 {
 	struct fsc_snoop_config c = {0};
+	struct fsc_buf b = {0};
 	int rc = fsc_snoop_config_read(path, &c, err);
 
 	if (!rc)
 		rc = fsc_forward_check(&c, err);
 	if (!rc)
-		printf("%s is valid: %zu function%s\n", path, c.funcs.n, c.funcs.n == 1 ? "" : "s");
+		rc = need_functions(&c, err);
+	if (!rc)
+		fsc_buf_printf(&b, "%s is valid: %zu function%s\n", path, c.funcs.n,
+			       c.funcs.n == 1 ? "" : "s");
+	if (!rc)
+		rc = fsc_sink_print(stdout, &b, err);
 	fsc_snoop_config_release(&c);
 	return rc;
 }
@@ -81,11 +128,8 @@ static int read_config(struct snoop_opts *so, char **command, struct fsc_snoop_c
 					  "NAME; see examples/snoop");
 	rc = so->config ? fsc_snoop_config_read(so->config, c, err)
 			: from_presets(&so->presets, c, err);
-	if (!rc && !c->funcs.n)
-		rc = fsc_err_set(err, EINVAL,
-				 "%s names no function to watch; add a group, as in "
-				 "\"cuda_func_sym\": {\"malloc\": \"cudaMalloc\"}",
-				 c->path);
+	if (!rc)
+		rc = need_functions(c, err);
 	if (!rc)
 		rc = fsc_probes_pids(&so->pids, &so->numbers, err);
 	for (size_t i = 0; !rc && i < so->numbers.n; i++)

@@ -65,6 +65,8 @@ bool fsc_elf_bias(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint
  * symbol without a size reaches to the next one or to the end of its section. */
 int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **ret,
 		      struct fsc_err *err);
+/* Whether, once the symbols were read, only those were found that the file exports. */
+bool fsc_elf_stripped(const struct fsc_elf *e);
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there
  * is one; 0: there is none; negative: the tables cannot be read. */
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);

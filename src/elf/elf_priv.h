@@ -22,7 +22,8 @@ struct fsc_elf {
 	bool dynamic_failed; /* memory was out */
 	const char **needed; /* names point into a blob */
 	const char *runpath, *soname;
-	bool pie; /* marked as a program */
+	bool pie;      /* marked as a program */
+	bool stripped; /* see fsc_elf_stripped() */
 };
 
 /* One ELF note, as found. */

@@ -201,11 +201,17 @@ static int add_all(struct fsc_elf *e, struct fsc_err *err)
 	if (errno == ENOMEM)
 		return fsc_err_nomem(err);
 	rc = fsc_elf_debugdata(e, &mini);
+	e->stripped = !rc;
 	if (rc <= 0)
 		return rc ? fsc_err_nomem(err) : 0;
 	rc = add_table(e, &mini, SHT_SYMTAB, err);
 	fsc_image_release(&mini);
 	return rc;
+}
+
+bool fsc_elf_stripped(const struct fsc_elf *e)
+{
+	return e->stripped;
 }
 
 static int compare_text(const char *a, const char *b)

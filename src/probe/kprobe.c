@@ -114,12 +114,22 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 		return nothing_in_module(s, err);
 	fsc_err_set(err, ENOENT, "no kernel function matches '%s'", s->spec->function);
 	fsc_nearest_text(&s->near, text, sizeof(text));
+	if (s->spec->kind->ret && (s->scope->n_pids || s->scope->command))
+		return fsc_err_hint(
+		    err, "the return of a function of the program itself is written ur::%s",
+		    s->spec->function);
 	if (s->scope->n_pids || s->scope->command)
 		return fsc_err_hint(err, "a function of the program itself is written :%s",
 				    s->spec->function);
 	if (text[0])
-		return fsc_err_hint(err, "did you mean %s? (a user function is written LIBRARY:%s)",
-				    text, s->spec->function);
+		return fsc_err_hint(err,
+				    "did you mean %s? (a user function is written %sLIBRARY:%s)",
+				    text, s->spec->kind->ret ? "r:" : "", s->spec->function);
+	if (s->spec->kind->ret)
+		return fsc_err_hint(err,
+				    "the return of a user function is written r:LIBRARY:%s or "
+				    "r:/path/to/program:%s",
+				    s->spec->function, s->spec->function);
 	return fsc_err_hint(err, "a user function is written LIBRARY:%s or /path/to/program:%s",
 			    s->spec->function, s->spec->function);
 }

@@ -99,6 +99,7 @@ struct search {
 	struct fsc_matcher m;
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
+	bool stripped; /* the file at hand */
 	struct fsc_returns_file returns; /* of the file at hand */
 };
 
@@ -235,6 +236,7 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	for (size_t i = 0; i < n; i++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
 
+	s->stripped = fsc_elf_stripped(e);
 		if (!d && errno == ENOMEM)
 			return fsc_err_nomem(err);
 		fsc_nearest_offer(&s->near, d ? d : syms[i].name);
@@ -313,11 +315,20 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 
 static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
 {
+	char near[540];
 	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
 
 	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
 		s->returns.callers_unwind = fsc_returns_callers_unwind(s->scope);
 	for (size_t i = 0; !rc && i < files->n; i++)
+	fsc_nearest_text(&s->near, near, sizeof(near));
+	if (s->stripped && !near[0]) {
+		fsc_err_set(err, ENOENT,
+			    "no function of %s matches '%s': the file is stripped, so that only "
+			    "functions that it exports have names",
+			    where, s->spec->function);
+		return fsc_err_hint(err, "install its debug symbols, or use a build with symbols");
+	}
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found && !s->refused)
 		return nothing_found(s, files, err);

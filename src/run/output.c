@@ -67,6 +67,7 @@ static int output_to(const char *path, int how, struct fsc_sink *sink, struct fs
 		sink->out = open_file(path, how);
 		if (!sink->out)
 			return fsc_err_sys(err, errno, "cannot write to '%s'", path);
+		sink->path = path;
 	} else if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) == O_RDONLY) {
 		return fsc_err_set(err, EBADF,
 				   "cannot write to stdout: it is closed; give -o FILE, or "

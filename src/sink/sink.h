@@ -25,10 +25,11 @@ enum fsc_unit { FSC_UNIT_AUTO, FSC_UNIT_NS, FSC_UNIT_US, FSC_UNIT_MS, FSC_UNIT_S
 struct fsc_sink {
 	const struct fsc_sink_ops *ops;
 	FILE *out;
-	FILE *side;	 /* for the books, if the format has no place for them */
-	bool timestamps; /* -T */
-	bool intervals;	 /* several profiles will come, one per interval */
-	unsigned width;	 /* columns of the terminal; 0: do not cut anything */
+	const char *path; /* of out, for messages; NULL: stdout */
+	FILE *side;	  /* for the books, if the format has no place for them */
+	bool timestamps;  /* -T */
+	bool intervals;	  /* several profiles will come, one per interval */
+	unsigned width;	  /* columns of the terminal; 0: do not cut anything */
 	enum fsc_unit unit;
 	bool wide;				    /* columns that do not fit 80 characters, too */
 	bool histograms;			    /* of every line, not only of a single one */

@@ -16,23 +16,41 @@ const char *const fsc_sink_names[] = {FSC_SINKS(NAME) NULL};
 const char *const fsc_sink_table_names[] = {FSC_TABLE_SINKS(NAME) NULL};
 const char *const fsc_sink_stack_names[] = {FSC_STACK_SINKS(NAME) NULL};
 
-static int write_out(FILE *to, struct fsc_buf *b, struct fsc_err *err)
+static int write_failed(const char *path, struct fsc_err *err)
+{
+	if (path)
+		return fsc_err_sys(err, errno, "cannot write to '%s'", path);
+	return fsc_err_sys(err, errno, "cannot write the output");
+}
+
+static int write_out(FILE *to, const char *path, struct fsc_buf *b, struct fsc_err *err)
 {
 	int rc = 0;
 
 	if (fsc_buf_failed(b))
 		rc = fsc_err_nomem(err);
 	else if (fwrite(fsc_buf_str(b), 1, b->n, to) != b->n)
-		rc = fsc_err_sys(err, errno, "cannot write the output");
+		rc = write_failed(path, err);
 	fsc_buf_release(b);
 	return rc;
 }
 
+static int print_to(FILE *to, const char *path, struct fsc_buf *b, struct fsc_err *err)
+{
+	int rc = write_out(to, path, b, err);
+
+	return rc || !fflush(to) ? rc : write_failed(path, err);
+}
+
 int fsc_sink_print(FILE *to, struct fsc_buf *b, struct fsc_err *err)
 {
-	int rc = write_out(to, b, err);
+	return print_to(to, NULL, b, err);
+}
 
-	return rc || !fflush(to) ? rc : fsc_err_sys(err, errno, "cannot write the output");
+/* To the sink's own output. */
+static int print_out(const struct fsc_sink *s, struct fsc_buf *b, struct fsc_err *err)
+{
+	return print_to(s->out, s->path, b, err);
 }
 
 static bool format_takes(const struct fsc_sink_ops *ops, enum fsc_data data)
@@ -78,7 +96,7 @@ int fsc_sink_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc
 	struct fsc_buf b = {0};
 
 	s->ops->profile(s, p, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_err *err)
@@ -86,7 +104,7 @@ int fsc_sink_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct f
 	struct fsc_buf b = {0};
 
 	s->ops->latency(s, l, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_err *err)
@@ -94,7 +112,7 @@ int fsc_sink_report(struct fsc_sink *s, const struct fsc_report *r, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->report(s, r, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_err *err)
@@ -102,7 +120,7 @@ int fsc_sink_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_e
 	struct fsc_buf b = {0};
 
 	s->ops->stacks(s, t, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *err)
@@ -110,7 +128,7 @@ int fsc_sink_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_err *
 	struct fsc_buf b = {0};
 
 	s->ops->call(s, c, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc_err *err)
@@ -119,7 +137,7 @@ int fsc_sink_diff(struct fsc_sink *s, const struct fsc_comparison *c, struct fsc
 	int rc;
 
 	s->ops->diff(s, c, &b);
-	rc = fsc_sink_print(s->out, &b, err);
+	rc = print_out(s, &b, err);
 	if (rc || !s->ops->summary_aside)
 		return rc;
 	fsc_text_diff_summary(c, &b);
@@ -139,7 +157,7 @@ int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 		rc = fsc_sink_flush(s, err);
 	s->unwritten += b.n;
 	if (!rc)
-		return write_out(s->out, &b, err);
+		return write_out(s->out, s->path, &b, err);
 	fsc_buf_release(&b);
 	return rc;
 }
@@ -147,7 +165,7 @@ int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err)
 {
 	s->unwritten = 0;
-	return fflush(s->out) ? fsc_err_sys(err, errno, "cannot write the output") : 0;
+	return fflush(s->out) ? write_failed(s->path, err) : 0;
 }
 
 int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err)
@@ -157,7 +175,7 @@ int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, stru
 	if (!s->ops->gpu_report)
 		return 0;
 	s->ops->gpu_report(s, r, &b);
-	return fsc_sink_print(s->out, &b, err);
+	return print_out(s, &b, err);
 }
 
 int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct fsc_err *err)
@@ -168,7 +186,7 @@ int fsc_sink_summary(struct fsc_sink *s, const struct fsc_summary *sum, struct f
 		s->ops->summary(s, sum, &b);
 	else
 		fsc_sink_books(sum, &b);
-	return fsc_sink_print(s->ops->summary_aside ? s->side : s->out, &b, err);
+	return s->ops->summary_aside ? fsc_sink_print(s->side, &b, err) : print_out(s, &b, err);
 }
 
 void fsc_sink_release(struct fsc_sink *s)

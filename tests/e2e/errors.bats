@@ -353,3 +353,37 @@ few_files_rc() {
 	assert_eq attached 300 "$(summary attached)"
 	assert_eq kept 300 "$(summary kept)"
 }
+
+@test "a stripped file says so, and a near name comes first" {
+	cp "$FIXTURES/calls" bare
+	strip -s bare
+	fs_error 1 "no function of .*bare matches 'work': the file is stripped, .*; install its debug symbols" count "$TMP/bare:work"
+	fs_error 1 "matches '\*': the file is stripped" list "$TMP/bare:*"
+	fs_error 1 "did you mean 'work'" count "$FIXTURES/stripped:wurk"
+}
+
+@test "help that cannot be written is an error" {
+	local what
+	for what in "help count" help --help "count --help" --version "snoop --check $E2E_TOP/examples/snoop/sample.json"; do
+		status=0
+		# shellcheck disable=SC2086 # words
+		"$FUNCSCOPE" $what >/dev/full 2>err || status=$?
+		assert_eq "status of $what" 1 "$status"
+		assert_eq "message of $what" "funcscope: cannot write the output: No space left on device" "$(<err)"
+	done
+	fs_error 1 "cannot write to '/dev/full': No space left" count -o /dev/full "$FIXTURES/calls:work" -- "$FIXTURES/calls" 3
+}
+
+@test "snoop: no function to watch, and no such preset" {
+	echo '{}' >empty.json
+	fs_error 1 'empty.json names no function to watch' snoop --check empty.json
+	fs_error 1 'empty.json names no function to watch' snoop -c empty.json
+	fs_error 2 "there is no preset 'foo'; there are cuda, .* and openssl$" snoop --preset foo
+}
+
+@test "--via fentry is not for user functions; the return of an own function has a hint of its own" {
+	fs_error 2 '--via fentry is for kernel functions' count --via fentry "$FIXTURES/calls:work" -- "$FIXTURES/calls" 3
+	fs_error 1 'the return of a function of the program itself is written ur::work' count r::work -- "$FIXTURES/calls" 3
+	fs_ok count -f json ur::work -- "$FIXTURES/calls" 3
+	assert_calls work 3
+}

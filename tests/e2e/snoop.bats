@@ -1008,7 +1008,7 @@ check_is_right() {
 	fs_error 1 'larger than the limit of 1048576 bytes' snoop -c c.json
 	fs_error 2 -- '-c FILE' snoop
 	fs_error 2 -- '-c FILE' snoop work
-	fs_error 1 "preset.*'?cudda'?.*cuda" snoop --preset cudda
+	fs_error 2 "preset.*'?cudda'?.*cuda" snoop --preset cudda
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["no-such"]}'
 	fs_error 2 'takes text or json, not .csv' snoop -c snoop.json -f csv
 	configure '"custom_sym": {"work": "work"}, "targets": {"command": ["ls"]}'
