@@ -88,12 +88,23 @@ int fsc_targets_file(struct fsc_targets *t, const char *path, const char *name, 
 	return 0;
 }
 
+/* The number of the row with this key, the next one if it is new. NULL: out of memory. */
+static uint64_t *put_row(struct fsc_targets *t, const struct fsc_buf *key, bool *is_new)
+{
+	uint64_t *index =
+	    fsc_buf_failed(key) ? NULL : fsc_map_put(&t->row_index, key->s, key->n, is_new);
+
+	if (index && *is_new)
+		*index = t->rows.n;
+	return index;
+}
+
 static int find_row(struct fsc_targets *t, const char *kind, const char *binary, const char *name,
 		    const char *symbol, uint32_t *ret, struct fsc_err *err)
 {
 	struct fsc_buf key = {0};
 	struct fsc_target_row *r;
-	uint64_t *index;
+	uint64_t *index, first;
 	bool is_new;
 
 	/* Ended by zero bytes: names may contain anything else. */
@@ -102,9 +113,12 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 	fsc_buf_add(&key, name, strlen(name) + 1);
 	if (symbol)
 		fsc_buf_puts(&key, symbol);
-	if (t->apart)
+	index = put_row(t, &key, &is_new);
+	first = index ? *index : 0;
+	if (index && t->apart) {
 		fsc_buf_printf(&key, "%c%u.%zu", 0, t->probe, t->at.n);
-	index = fsc_buf_failed(&key) ? NULL : fsc_map_put(&t->row_index, key.s, key.n, &is_new);
+		index = put_row(t, &key, &is_new);
+	}
 	fsc_buf_release(&key);
 	if (!index)
 		return fsc_err_nomem(err);
@@ -115,8 +129,9 @@ static int find_row(struct fsc_targets *t, const char *kind, const char *binary,
 	r = fsc_vec_push(&t->rows);
 	if (!r)
 		return fsc_err_nomem(err);
-	*index = *ret = (uint32_t)(t->rows.n - 1);
+	*ret = (uint32_t)*index;
 	r->kind = kind;
+	r->first = (uint32_t)first;
 	r->probe = t->probe;
 	r->binary = strdup(binary);
 	r->name = strdup(name);

@@ -54,6 +54,7 @@ struct fsc_target_row {
 	char *name;	/* demangled where it was mangled */
 	char *symbol;	/* as in the symbol table; NULL if the same as name */
 	uint32_t probe; /* number of the probe that the user named, where rows are kept apart */
+	uint32_t first; /* where they are, the first row of the same function; else its own */
 };
 
 struct fsc_target_file {

@@ -100,6 +100,9 @@ struct search {
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
 	bool stripped; /* the file at hand */
+	/* Places and names that were refused: like attached functions, one with several names, or
+	 * several of one name, count once. */
+	struct fsc_map refusals;
 	struct fsc_returns_file returns; /* of the file at hand */
 };
 
@@ -112,10 +115,17 @@ static bool is_excluded(const struct search *s, const char *name, const char *sh
 }
 
 /* Notes a function that matched but cannot be probed. */
-static int refuse_function(struct search *s, const char *name, const char *why, struct fsc_err *err)
+static int refuse_function(struct search *s, const struct fsc_target *t, const char *name,
+			   const char *why, struct fsc_err *err)
 {
+	const uint64_t place[] = {t->file, t->offset};
+	bool new_place, new_name;
+
 	s->refused++;
-	return fsc_targets_skip(s->out, name, why, err);
+	if (!fsc_map_put(&s->refusals, place, sizeof(place), &new_place) ||
+	    !fsc_map_put(&s->refusals, name, strlen(name), &new_name))
+		return fsc_err_nomem(err);
+	return new_place && new_name ? fsc_targets_skip(s->out, name, why, err) : 0;
 }
 
 /* Whether an instruction of the function begins at the spec's offset; says why not. */
@@ -144,11 +154,12 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 }
 
 /* For a function named in full this is an error; of many, it is skipped. */
-static int refuse_offset(struct search *s, const char *shown, const char *why, struct fsc_err *err)
+static int refuse_offset(struct search *s, const struct fsc_target *t, const char *shown,
+			 const char *why, struct fsc_err *err)
 {
 	if (fsc_pattern_exact(&s->m.pattern))
 		return fsc_err_usage(err, "'%s': %s", shown, why);
-	return refuse_function(s, shown, "no instruction begins at that offset", err);
+	return refuse_function(s, t, shown, "no instruction begins at that offset", err);
 }
 
 static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const struct fsc_sym *sym,
@@ -178,12 +189,12 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	}
 	if (sym->ifunc)
 		return refuse_function(
-		    s, shown, "indirect function; its implementations have names of their own",
+		    s, &t, shown, "indirect function; its implementations have names of their own",
 		    err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
-		return refuse_offset(s, shown, why, err);
+		return refuse_offset(s, &t, shown, why, err);
 	if (!fsc_insn_inspect(e, &t, why))
-		return refuse_function(s, shown, why, err);
+		return refuse_function(s, &t, shown, why, err);
 	if (!off)
 		rc = fsc_loops_avoid(&s->returns.exits, sym, &t, err);
 	if (rc)
@@ -196,7 +207,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		return rc;
 	if (unfit) {
 		free(t.exits);
-		return refuse_function(s, shown, unfit, err);
+		return refuse_function(s, &t, shown, unfit, err);
 	}
 	s->found++;
 	rc = fsc_targets_add(s->out, &t, s->spec->kind->name, binary, label ? label : shown,
@@ -225,6 +236,7 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	size_t n;
 	int rc = fsc_elf_symbols(e, &syms, &n, err);
 
+	s->stripped = fsc_elf_stripped(e);
 	if (!rc)
 		rc = fsc_exits_open(&s->returns.exits, e, err);
 	if (rc)
@@ -236,7 +248,6 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	for (size_t i = 0; i < n; i++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(syms[i].name, false);
 
-	s->stripped = fsc_elf_stripped(e);
 		if (!d && errno == ENOMEM)
 			return fsc_err_nomem(err);
 		fsc_nearest_offer(&s->near, d ? d : syms[i].name);
@@ -266,7 +277,7 @@ static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struc
 		};
 
 		if (!fsc_insn_inspect(e, &t, why)) {
-			rc = refuse_function(s, label, why, err);
+			rc = refuse_function(s, &t, label, why, err);
 			continue;
 		}
 		s->found++;
@@ -304,23 +315,12 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 {
 	const char *where =
 	    files->n ? FSC_AT(struct fsc_libs_file, files, 0)->name : s->spec->binary;
+	char near[540];
 
 	if (s->excluded)
 		return fsc_err_set(err, ENOENT,
 				   "every function of %s that matches '%s' is excluded by -x",
 				   where, s->spec->function);
-	fsc_err_set(err, ENOENT, "no function of %s matches '%s'", where, s->spec->function);
-	return fsc_kind_hint(&s->near, "", s->spec->binary[0] ? s->spec->binary : where, err);
-}
-
-static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
-{
-	char near[540];
-	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
-
-	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
-		s->returns.callers_unwind = fsc_returns_callers_unwind(s->scope);
-	for (size_t i = 0; !rc && i < files->n; i++)
 	fsc_nearest_text(&s->near, near, sizeof(near));
 	if (s->stripped && !near[0]) {
 		fsc_err_set(err, ENOENT,
@@ -329,6 +329,17 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 			    where, s->spec->function);
 		return fsc_err_hint(err, "install its debug symbols, or use a build with symbols");
 	}
+	fsc_err_set(err, ENOENT, "no function of %s matches '%s'", where, s->spec->function);
+	return fsc_kind_hint(&s->near, "", s->spec->binary[0] ? s->spec->binary : where, err);
+}
+
+static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *err)
+{
+	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
+
+	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
+		s->returns.callers_unwind = fsc_returns_callers_unwind(s->scope);
+	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found && !s->refused)
 		return nothing_found(s, files, err);
@@ -349,6 +360,7 @@ static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 		rc = resolve_in(&s, &files, err);
 	fsc_libs_release(&files);
 	fsc_matcher_release(&s.m);
+	fsc_map_release(&s.refusals);
 	return rc;
 }
 
@@ -371,6 +383,7 @@ static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exit
 	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
+	fsc_map_release(&s.refusals);
 	fsc_matcher_release(&s.m);
 	return rc;
 }

@@ -25,6 +25,7 @@ static const char *refusal_text(int code)
 struct row_places {
 	size_t left;
 	bool listed;
+	bool attached; /* of a function's first row: any of its rows is */
 };
 
 /* NULL: out of memory. Caller frees. */
@@ -171,12 +172,17 @@ static void add_rungs(const struct fsc_live *l, struct fsc_summary *s)
 	}
 }
 
-static size_t count_attached(const struct fsc_live *l, const struct row_places *rows)
+/* Functions, of which a trace has several rows if several have one name. */
+static size_t count_attached(const struct fsc_live *l, struct row_places *rows)
 {
 	size_t n = 0;
 
-	for (size_t row = 0; row < l->targets->rows.n; row++)
-		n += rows[row].left > 0;
+	for (size_t row = 0; row < l->targets->rows.n; row++) {
+		bool *attached = &rows[fsc_targets_row(l->targets, row)->first].attached;
+
+		n += rows[row].left > 0 && !*attached;
+		*attached |= rows[row].left > 0;
+	}
 	return n;
 }
 
@@ -290,10 +296,8 @@ static void add_bystanders(const struct fsc_live *l, struct fsc_bystanders *ret)
 int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, double duration_s,
 		     struct fsc_summary *ret, struct fsc_err *err)
 {
-	struct fsc_summary s = {.functions = l->targets->rows.n + l->targets->skipped.n,
-				.duration_s = duration_s,
-				.funcs = l->funcs,
-				.n_funcs = l->targets->rows.n};
+	struct fsc_summary s = {
+	    .duration_s = duration_s, .funcs = l->funcs, .n_funcs = l->targets->rows.n};
 	FSC_AUTO(fsc_freep) struct row_places *rows = count_places(l);
 	int rc = rows ? list_refusals(l, rows, &s, err) : fsc_err_nomem(err);
 
@@ -306,6 +310,7 @@ int fsc_live_summary(struct fsc_live *l, uint64_t cpu_ns, bool of_machine, doubl
 	s.missed = fsc_session_missed(l->session);
 	s.shifted = fsc_session_shifted(l->session);
 	s.attached = count_attached(l, rows);
+	s.functions = s.attached + s.n_refused;
 	add_rungs(l, &s);
 	add_cost(l, cpu_ns, of_machine, &s);
 	*ret = s;

@@ -387,3 +387,13 @@ few_files_rc() {
 	fs_ok count -f json ur::work -- "$FIXTURES/calls" 3
 	assert_calls work 3
 }
+
+@test "the same functions, whatever is done with them: refused names of one place count once" {
+	local command
+	cp "$(ldconfig -p | awk '/libm\.so\.6 .*x86-64/ { print $NF; exit }')" libm.so
+	for command in count time stack trace; do
+		fs_ok "$command" -f json -d 0.01 "$TMP/libm.so:*"
+		tail -n 1 out | jq -r .functions >>functions
+	done
+	assert_eq "numbers of functions ($(tr '\n' ' ' <functions))" 1 "$(sort -u functions | wc -l)"
+}
