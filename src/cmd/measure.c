@@ -274,6 +274,9 @@ static int measure_open(struct fsc_run *r, struct fsc_err *err)
 		return rc;
 	fsc_warn_fast(&m->targets, m->o->fast_uprobes);
 	fsc_warn_throws(&m->targets, fsc_session_pairs(m->session));
+	/* A trace is written call by call; other commands do next to nothing meanwhile. */
+	if (m->plan->session.mode == FSC_MODE_TRACE && (m->follow || !m->pids.n))
+		fsc_warn_own(&m->targets);
 	return 0;
 }
 

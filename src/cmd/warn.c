@@ -2,11 +2,13 @@
 #include "cmd/warn.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "engine/features.h"
+#include "proc/maps.h"
 
 void fsc_warn_fast(const struct fsc_targets *targets, bool asked)
 {
@@ -38,6 +40,37 @@ void fsc_warn_throws(const struct fsc_targets *targets, bool pairs)
 		fsc_log(FSC_LOG_WARN,
 			"return probes on %s: a C++ exception that leaves a probed function will "
 			"end the program",
+			f->name);
+		return;
+	}
+}
+
+static bool is_mapped(const struct fsc_vec *maps, const struct fsc_target_file *f)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct fsc_mapping *m = FSC_AT(struct fsc_mapping, maps, i);
+
+		if (m->ino == f->ino && m->dev == f->dev)
+			return true;
+	}
+	return false;
+}
+
+void fsc_warn_own(const struct fsc_targets *targets)
+{
+	FSC_AUTO(fsc_maps_release) struct fsc_vec maps = FSC_VEC_INIT(struct fsc_mapping);
+
+	if (fsc_maps_read(getpid(), true, &maps, NULL))
+		return;
+	for (size_t i = 0; i < targets->files.n; i++) {
+		const struct fsc_target_file *f =
+		    FSC_AT(struct fsc_target_file, &targets->files, i);
+
+		if (!is_mapped(&maps, f))
+			continue;
+		fsc_log(FSC_LOG_WARN,
+			"funcscope itself uses %s, and the probes slow it down; limit them by -p "
+			"or --no-follow, or use the static program (make STATIC=1)",
 			f->name);
 		return;
 	}

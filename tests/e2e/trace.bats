@@ -271,3 +271,13 @@ came() {
 	fs_trace 'vfs_open(struct path *path) "%s", path->dentry->d_name.name' -- bash -c 'read -r x </proc/self/stat'
 	assert_match path "$(messages)" $'(^|\n)stat(\n|$)'
 }
+
+@test "a library that funcscope itself uses: a warning, unless the probes are limited to a process" {
+	local libc
+	ldd "$FUNCSCOPE" >libs || skip "a static program"
+	libc=$(awk '/libc\.so/ { print $3 }' libs)
+	fs_ok trace -d 0.01 --comm nobody "$libc:lfind"
+	assert_match warning "$(<err)" "funcscope itself uses .*libc.*, and the probes slow it down"
+	fs_ok trace -d 0.01 -p $$ "$libc:lfind"
+	refute_match warning "$(<err)" "funcscope itself uses"
+}
