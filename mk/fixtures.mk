@@ -23,7 +23,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns $(FIX_GPU)
-FIX_x86_64 := nop5forks looped
+FIX_x86_64 := nop5forks looped places
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 
@@ -190,6 +190,10 @@ $(FIX)/turns: $(FIX_SRC)/turns.c $(FIX_HDR) $(FIX)/libback.so
 
 $(FIX)/throwsback: $(FIX_SRC)/throwsback.cc $(FIX)/libback.so
 	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
+
+# Code and read-only data in one segment, as linkers have done it for long.
+$(FIX)/places: $(FIX_SRC)/places.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -Wl,-z,noseparate-code -o $@ $<
 
 $(FIX)/libsched.so: $(FIX_SRC)/libsched.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls -shared -fPIC -Wl,-soname,libsched.so -o $@ $<

@@ -137,6 +137,18 @@ bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uin
 	return false;
 }
 
+bool fsc_elf_in_data(const struct fsc_elf *e, uint64_t addr)
+{
+	for (size_t i = 0; i < e->main.n_sh; i++) {
+		const Elf64_Shdr *sh = &e->main.sh[i];
+
+		if (sh->sh_flags & SHF_ALLOC && !(sh->sh_flags & SHF_TLS) && addr >= sh->sh_addr &&
+		    addr - sh->sh_addr < sh->sh_size)
+			return !(sh->sh_flags & SHF_EXECINSTR);
+	}
+	return false;
+}
+
 bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret)
 {
 	for (size_t i = 0; i < e->loads.n; i++) {

@@ -56,6 +56,9 @@ int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
 		  struct fsc_err *err);
 /* File offset of a virtual address inside a PT_LOAD segment; executable: in one that is PF_X. */
 bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
+/* Whether the virtual address lies in a section that is not executable. Linkers may put such a
+ * section into an executable segment. */
+bool fsc_elf_in_data(const struct fsc_elf *e, uint64_t addr);
 /* The virtual address of a file offset inside an executable PT_LOAD segment. */
 bool fsc_elf_addr(const struct fsc_elf *e, uint64_t offset, uint64_t *ret);
 /* The load bias of a file whose executable segment, from a file offset on, is mapped at start. */

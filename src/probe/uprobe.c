@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "probe/begins.h"
 #include "probe/files.h"
 #include "probe/fragile.h"
 #include "probe/insn.h"
@@ -104,6 +105,7 @@ struct search {
 	 * several of one name, count once. */
 	struct fsc_map refusals;
 	struct fsc_returns_file returns; /* of the file at hand */
+	struct fsc_begins begins;	 /* in it */
 };
 
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
@@ -191,6 +193,8 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		return refuse_function(
 		    s, &t, shown, "indirect function; its implementations have names of their own",
 		    err);
+	if (!fsc_begins_code(&s->begins, e, sym, why))
+		return refuse_function(s, shown, why, err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
 		return refuse_offset(s, &t, shown, why, err);
 	if (!fsc_insn_inspect(e, &t, why))
@@ -221,9 +225,11 @@ static int add_matches(struct search *s, struct fsc_elf *e, uint32_t file,
 {
 	int rc = 0;
 
+	s->begins = (struct fsc_begins){0};
 	for (size_t i = 0; !rc && i < n; i++) {
 		int match = fsc_matcher_match(&s->m, &syms[i]);
 
+		fsc_begins_visit(&s->begins, syms, i);
 		if (match)
 			rc = match < 0 ? fsc_err_nomem(err) : add_symbol(s, e, file, &syms[i], err);
 	}

@@ -215,7 +215,9 @@ static void add_reason(const struct fsc_refusal *refused, size_t n_refused, cons
 	const char *why = refused[0].why;
 	size_t n = 0;
 
-	fsc_buf_printf(b, "%s, %s: ", how, why);
+	fsc_buf_printf(b, "%s, ", how);
+	fsc_fmt_term(b, why);
+	fsc_buf_puts(b, ": ");
 	for (size_t i = 0; i < n_refused; i++) {
 		if (strcmp(refused[i].why, why) || n++ >= SHOWN)
 			continue;

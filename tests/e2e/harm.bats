@@ -84,3 +84,12 @@ private_copies() {
 	fs_ok list -f json "$FIXTURES/harmed:victim_*" "$FIXTURES/harmed:main"
 	assert_eq refused 2 "$(rows type=refused | wc -l)"
 }
+
+@test "a symbol that is no start of an instruction gets no probe" {
+	need_fixture places
+	fs_error 1 'hidden.*it begins inside an instruction of around' count "$FIXTURES/places:hidden" -- "$FIXTURES/places"
+	fs_error 1 'table.*it is data: its section is not executable' count "$FIXTURES/places:table" -- "$FIXTURES/places"
+	fs count -o books "$FIXTURES/places:*" -x around -- "$FIXTURES/places"
+	assert_eq "what the program computes: $(<err)" "c0319090 55555555" "$(<out)"
+	assert_match calls "$(<books)" 'aligned +5'
+}
