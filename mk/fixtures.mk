@@ -13,7 +13,7 @@ FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLA
 
 # One C file, one program.
 FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner \
-	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner hammer many forkinside
+	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner hammer many forkinside nextsym
 # Look-alikes of libraries, by the names of the real ones.
 FIX_CUDA  := $(addprefix cuda/,libcudart.so.13 libcublas.so.13 libcudnn.so.9 libnccl.so.2 libtorch_cpu.so)
 # Look-alikes that have the real ones' binary interface and some state, and programs that use them.
@@ -22,7 +22,8 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 # Programs and libraries with a rule of their own.
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
-	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns $(FIX_GPU)
+	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
+	     frames $(FIX_GPU)
 FIX_x86_64 := nop5forks looped places
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -185,11 +186,16 @@ $(GPU)/gpuleak $(GPU)/gpuoom: $(GPU)/%: $(GPU_SRC)/%.c $(GPU)/libcudart.so.13 $(
 $(FIX)/libback.so: $(FIX_SRC)/libback.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fexceptions -shared -fPIC -Wl,-soname,libback.so -o $@ $<
 
-$(FIX)/turns: $(FIX_SRC)/turns.c $(FIX_HDR) $(FIX)/libback.so
+$(FIX)/turns-altstack: FIX_CFLAGS += -DALTSTACK
+$(FIX)/turns-hand: FIX_CFLAGS += -DHAND
+$(FIX)/turns $(FIX)/turns-altstack $(FIX)/turns-hand: $(FIX_SRC)/turns.c $(FIX_HDR) $(FIX)/libback.so
 	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
 
 $(FIX)/throwsback: $(FIX_SRC)/throwsback.cc $(FIX)/libback.so
 	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
+
+$(FIX)/frames: $(FIX_SRC)/frames.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fno-optimize-sibling-calls -o $@ $<
 
 # Code and read-only data in one segment, as linkers have done it for long.
 $(FIX)/places: $(FIX_SRC)/places.c $(FIX_HDR)

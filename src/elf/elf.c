@@ -137,6 +137,20 @@ bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uin
 	return false;
 }
 
+bool fsc_elf_code(const struct fsc_elf *e, size_t i, uint64_t *ret_offset, uint64_t *ret_size)
+{
+	for (size_t k = 0; k < e->loads.n; k++) {
+		const Elf64_Phdr *ph = FSC_AT(Elf64_Phdr, &e->loads, k);
+
+		if (!(ph->p_flags & PF_X) || i--)
+			continue;
+		*ret_offset = ph->p_offset;
+		*ret_size = ph->p_filesz;
+		return true;
+	}
+	return false;
+}
+
 bool fsc_elf_in_data(const struct fsc_elf *e, uint64_t addr)
 {
 	for (size_t i = 0; i < e->main.n_sh; i++) {

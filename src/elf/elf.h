@@ -56,6 +56,8 @@ int fsc_elf_usdts(struct fsc_elf *e, const struct fsc_usdt **ret, size_t *ret_n,
 		  struct fsc_err *err);
 /* File offset of a virtual address inside a PT_LOAD segment; executable: in one that is PF_X. */
 bool fsc_elf_offset(const struct fsc_elf *e, uint64_t addr, bool executable, uint64_t *ret);
+/* The i-th executable PT_LOAD segment, in the file; false if there are fewer. */
+bool fsc_elf_code(const struct fsc_elf *e, size_t i, uint64_t *ret_offset, uint64_t *ret_size);
 /* Whether the virtual address lies in a section that is not executable. Linkers may put such a
  * section into an executable segment. */
 bool fsc_elf_in_data(const struct fsc_elf *e, uint64_t addr);
@@ -76,7 +78,8 @@ int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, s
 /* Whether the file names a function or variable for which wanted() is true, in .dynsym or
  * .symtab; defined: only symbols that the file defines, else only imports. False also if the tables
  * cannot be read. */
-bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined));
+bool fsc_elf_mentions(const struct fsc_elf *e,
+		      bool (*wanted)(const char *name, bool defined, void *arg), void *arg);
 /* The import that the loader puts into the word at a virtual address, owned by e; NULL if that
  * is no function's address, or the tables cannot be read. */
 const struct fsc_import *fsc_elf_import_at(struct fsc_elf *e, uint64_t slot);

@@ -62,19 +62,21 @@ int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, s
 }
 
 struct mention {
-	bool (*wanted)(const char *name, bool defined);
+	bool (*wanted)(const char *name, bool defined, void *arg);
+	void *arg;
 };
 
 static int is_mentioned(const Elf64_Sym *s, const char *name, void *arg)
 {
 	const struct mention *m = arg;
 
-	return m->wanted(name, s->st_shndx != SHN_UNDEF);
+	return m->wanted(name, s->st_shndx != SHN_UNDEF, m->arg);
 }
 
-bool fsc_elf_mentions(const struct fsc_elf *e, bool (*wanted)(const char *name, bool defined))
+bool fsc_elf_mentions(const struct fsc_elf *e,
+		      bool (*wanted)(const char *name, bool defined, void *arg), void *arg)
 {
-	struct mention m = {wanted};
+	struct mention m = {wanted, arg};
 
 	return each_in(&e->main, SHT_DYNSYM, is_mentioned, &m, NULL) > 0 ||
 	       each_in(&e->main, SHT_SYMTAB, is_mentioned, &m, NULL) > 0;

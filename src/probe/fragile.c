@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probe/switches.h"
+
 /* Not entered by a call, or the return address is kept for later, or the stack is walked from it
  * on. Sorted. */
 static const char *const always[] = {
@@ -38,14 +40,16 @@ static const char *const always[] = {
     "vfork",
 };
 
-/* They call a function of the program back, which may throw, or are points where a thread is
- * cancelled; without the prefixes and suffixes of their other names. The functions that do their
- * work inside the C library are here too: debug symbols name them. Sorted. */
+/* They call a function of the program back, which may throw, are points where a thread is
+ * cancelled, or look who has called them (dlsym() for RTLD_NEXT, the hooks of profilers); without
+ * the prefixes and suffixes of their other names. The functions that do their work inside the C
+ * library are here too: debug symbols name them. Sorted. */
 static const char *const unwound[] = {
     "accept",
     "accept4",
     "aio_suspend",
     "argp_parse",
+    "backtrace",
     "bsearch",
     "call_once",
     "cancel_handler",
@@ -57,6 +61,10 @@ static const char *const unwound[] = {
     "copy_file_range",
     "creat",
     "dl_iterate_phdr",
+    "dlmopen",
+    "dlopen",
+    "dlsym",
+    "dlvsym",
     "do_sigwait",
     "do_system",
     "epoll_pwait",
@@ -65,6 +73,7 @@ static const char *const unwound[] = {
     "fallocate",
     "fcntl",
     "fdatasync",
+    "fentry__",
     "fsync",
     "fts_build",
     "fts_children",
@@ -84,6 +93,7 @@ static const char *const unwound[] = {
     "lfind",
     "lockf",
     "lsearch",
+    "mcount",
     "mq_receive",
     "mq_send",
     "mq_timedreceive",
@@ -180,31 +190,79 @@ static const char *const unwound[] = {
     "writev",
 };
 
-/* Functions that change to another stack, or are called for it to be changed: of the C library,
- * which only has them, and of libcrypto, which does so for engines that ask for it. Sorted. */
-static const char *const contexts[] = {"ASYNC_pause_job", "makecontext", "setcontext",
-				       "swapcontext"};
+/* What the names that a file mentions say about it. */
+enum {
+	THROWS = 1,   /* has C++ in it */
+	UNWINDS = 2,  /* unwinds its stack, or looks at it in that way */
+	SWITCHES = 4, /* changes to another stack */
+	ALTSTACK = 8, /* has a stack for signal handlers, by which some make coroutines ... */
+	LONGJMP = 16, /* ... and by this change between them */
+	LOADS = 32,   /* loads further code */
+};
 
-/* Functions by which programs and languages change to another stack: Boost, D, Emacs' and Ruby's
- * coroutines, greenlet, Julia, libaco, libco, libcoro, minicoro, OCaml 5, PHP, QEMU. Sorted. */
-static const char *const switchers[] = {
-    "PyInit__greenlet",
-    "aco_resume",
-    "caml_perform",
-    "co_resume",
-    "co_switch",
-    "coro_transfer",
-    "coroutine_transfer",
-    "fiber_switchContext",
-    "ijl_switch",
-    "jl_switch",
-    "jump_fcontext",
-    "make_fcontext",
-    "mco_resume",
-    "ontop_fcontext",
-    "qemu_coroutine_switch",
-    "rb_fiber_resume",
-    "zend_fiber_switch_context",
+/* Where a name counts. */
+enum where {
+	ANYWHERE,
+	IMPORTED, /* not where it is defined */
+	USED,	  /* imported, or linked into a program */
+};
+
+/* Functions that change to another stack, or are called for it to be changed: of the C library,
+ * which only has them, and of libcrypto, which does so for engines that ask for it. Those by which
+ * programs and languages do it: Boost, D, Emacs' and Ruby's coroutines, greenlet, Julia, libaco,
+ * libco, libcoro, minicoro, OCaml 5, PHP, QEMU. The unwinder, hooks of profilers that record the
+ * caller of each function, and what loads code. Sorted. */
+static const struct mark {
+	const char *name;
+	unsigned is;
+	enum where where;
+} marks[] = {
+    {"ASYNC_pause_job", SWITCHES, USED},
+    {"PyInit__greenlet", SWITCHES, ANYWHERE},
+    {"_Unwind_Backtrace", UNWINDS, IMPORTED},
+    {"_Unwind_ForcedUnwind", UNWINDS, IMPORTED},
+    {"_Unwind_RaiseException", UNWINDS, ANYWHERE},
+    {"__cyg_profile_func_enter", UNWINDS, USED},
+    {"__fentry__", UNWINDS, USED},
+    {"__gxx_personality_v0", THROWS, ANYWHERE},
+    {"__longjmp_chk", LONGJMP, USED},
+    {"_longjmp", LONGJMP, USED},
+    {"_mcount", UNWINDS, USED},
+    {"aco_resume", SWITCHES, ANYWHERE},
+    {"backtrace", UNWINDS, IMPORTED},
+    {"caml_perform", SWITCHES, ANYWHERE},
+    {"co_resume", SWITCHES, ANYWHERE},
+    {"co_switch", SWITCHES, ANYWHERE},
+    {"coro_transfer", SWITCHES, ANYWHERE},
+    {"coroutine_transfer", SWITCHES, ANYWHERE},
+    {"dlmopen", LOADS, USED},
+    {"dlopen", LOADS, USED},
+    {"execl", LOADS, USED},
+    {"execle", LOADS, USED},
+    {"execlp", LOADS, USED},
+    {"execv", LOADS, USED},
+    {"execve", LOADS, USED},
+    {"execveat", LOADS, USED},
+    {"execvp", LOADS, USED},
+    {"execvpe", LOADS, USED},
+    {"fexecve", LOADS, USED},
+    {"fiber_switchContext", SWITCHES, ANYWHERE},
+    {"ijl_switch", SWITCHES, ANYWHERE},
+    {"jl_switch", SWITCHES, ANYWHERE},
+    {"jump_fcontext", SWITCHES, ANYWHERE},
+    {"longjmp", LONGJMP, USED},
+    {"make_fcontext", SWITCHES, ANYWHERE},
+    {"makecontext", SWITCHES, USED},
+    {"mco_resume", SWITCHES, ANYWHERE},
+    {"mcount", UNWINDS, USED},
+    {"ontop_fcontext", SWITCHES, ANYWHERE},
+    {"qemu_coroutine_switch", SWITCHES, ANYWHERE},
+    {"rb_fiber_resume", SWITCHES, ANYWHERE},
+    {"setcontext", SWITCHES, USED},
+    {"sigaltstack", ALTSTACK, USED},
+    {"siglongjmp", LONGJMP, USED},
+    {"swapcontext", SWITCHES, USED},
+    {"zend_fiber_switch_context", SWITCHES, ANYWHERE},
 };
 
 /* No foreign code runs inside their functions except those named above. Sorted. */
@@ -292,57 +350,100 @@ static bool needs_library(const char *const *needed, const char *library)
 	return false;
 }
 
-static bool switches_in_program(const char *name, bool defined)
+static bool is_c_library(struct fsc_elf *e)
 {
-	(void)defined;
-	return is_among(name, contexts, LENGTH(contexts)) ||
-	       is_among(name, switchers, LENGTH(switchers));
+	const char *soname = fsc_elf_soname(e);
+
+	return soname && is_among(soname, c_library, LENGTH(c_library));
 }
 
-static bool switches_in_library(const char *name, bool defined)
+static bool is_crypto(struct fsc_elf *e)
 {
-	return is_among(name, switchers, LENGTH(switchers)) ||
-	       (!defined && is_among(name, contexts, LENGTH(contexts)));
+	const char *soname = fsc_elf_soname(e);
+
+	return soname && !strncmp(soname, "libcrypto.so", 12);
+}
+
+struct marks_found {
+	bool program;
+	unsigned is;
+};
+
+static int compare_marks(const void *a, const void *b)
+{
+	return strcmp(a, ((const struct mark *)b)->name);
+}
+
+/* Never ends the walk: all names count. */
+static bool find_mark(const char *name, bool defined, void *arg)
+{
+	const struct mark *m = bsearch(name, marks, LENGTH(marks), sizeof(marks[0]), compare_marks);
+	struct marks_found *found = arg;
+
+	if (m && (m->where == ANYWHERE || !defined || (m->where == USED && found->program)))
+		found->is |= m->is;
+	return false;
+}
+
+static unsigned marks_of(struct fsc_elf *e)
+{
+	struct marks_found found = {.program = !fsc_elf_soname(e) && fsc_elf_is_program(e)};
+
+	fsc_elf_mentions(e, find_mark, &found);
+	return found.is;
+}
+
+/* By the names alone. */
+static bool marks_switch(unsigned is)
+{
+	return is & SWITCHES || (is & (ALTSTACK | LONGJMP)) == (ALTSTACK | LONGJMP);
 }
 
 bool fsc_fragile_switches(struct fsc_elf *e)
 {
-	const char *soname = fsc_elf_soname(e);
-
-	if (soname && !strncmp(soname, "libcrypto.so", 12))
+	if (is_c_library(e) || is_crypto(e))
 		return false;
-	return fsc_elf_mentions(e, soname ? switches_in_library : switches_in_program);
+	return marks_switch(marks_of(e)) || fsc_switches_file(e);
 }
 
 bool fsc_fragile_shared(struct fsc_elf *e)
 {
-	const char *soname = fsc_elf_soname(e);
-
-	if (soname && is_among(soname, c_library, LENGTH(c_library)))
+	if (is_c_library(e))
 		return false;
-	return !fsc_elf_is_program(e);
+	/* Some libraries can also be run; programs have no such name. */
+	return fsc_elf_soname(e) || !fsc_elf_is_program(e);
+}
+
+bool fsc_fragile_c_library(struct fsc_elf *e)
+{
+	return is_c_library(e);
+}
+
+bool fsc_fragile_loads(struct fsc_elf *e)
+{
+	return !is_c_library(e) && !is_crypto(e) && marks_of(e) & LOADS;
 }
 
 enum fsc_fragile_file fsc_fragile_file(struct fsc_elf *e)
 {
 	const char *const *needed = fsc_elf_needed(e);
-	enum fsc_fragile_file found = FSC_FRAGILE_FILE_NOT;
-	const struct fsc_sym *syms;
-	size_t n;
+	unsigned is;
 
+	if (is_c_library(e))
+		return FSC_FRAGILE_FILE_NOT;
 	if (needs_library(needed, "libstdc++") || needs_library(needed, "libc++"))
 		return FSC_FRAGILE_FILE_CXX;
 	if (needs_library(needed, "libgcc_s") || needs_library(needed, "libunwind"))
 		return FSC_FRAGILE_FILE_ANY;
-	if (fsc_elf_symbols(e, &syms, &n, NULL))
-		return FSC_FRAGILE_FILE_NOT;
-	for (size_t i = 0; i < n; i++) {
-		if (!strcmp(syms[i].name, "__gxx_personality_v0"))
-			return FSC_FRAGILE_FILE_CXX;
-		if (!strcmp(syms[i].name, "_Unwind_RaiseException"))
-			found = FSC_FRAGILE_FILE_ANY;
-	}
-	if (found == FSC_FRAGILE_FILE_NOT && fsc_fragile_switches(e))
-		found = FSC_FRAGILE_FILE_ANY;
-	return found;
+	is = marks_of(e);
+	if (is & THROWS)
+		return FSC_FRAGILE_FILE_CXX;
+	if (is & UNWINDS)
+		return FSC_FRAGILE_FILE_ANY;
+	/* C++ linked in, and stripped: what catches exceptions has a table. */
+	if (fsc_elf_has_section(e, ".gcc_except_table"))
+		return FSC_FRAGILE_FILE_CXX;
+	if (!is_crypto(e) && (marks_switch(is) || fsc_switches_file(e)))
+		return FSC_FRAGILE_FILE_ANY;
+	return FSC_FRAGILE_FILE_NOT;
 }

@@ -20,8 +20,9 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(a, *(const char *const *)b);
 }
 
-static bool makes(const char *name, bool defined)
+static bool makes(const char *name, bool defined, void *arg)
 {
+	(void)arg;
 	return !defined && bsearch(name, makers, sizeof(makers) / sizeof(makers[0]),
 				   sizeof(makers[0]), compare_names);
 }
@@ -30,7 +31,7 @@ static bool file_makes(const char *path, const char *root)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 
-	return fsc_elf_open(path, root, &e, NULL) || fsc_elf_mentions(e, makes);
+	return fsc_elf_open(path, root, &e, NULL) || fsc_elf_mentions(e, makes, NULL);
 }
 
 /* Whether all libraries that the file needs are among the files. */

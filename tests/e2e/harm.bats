@@ -5,7 +5,7 @@ load common
 setup() { e2e_setup; }
 teardown() { e2e_teardown; }
 
-# private_copies: libm, libc and the loader into $TMP/private; $RUN begins a command with them.
+# private_copies [PROGRAM]: libm, libc and the loader into $TMP/private; $RUN begins a command with them.
 private_copies() {
 	local paths path
 	need_fixture harmed
@@ -16,7 +16,7 @@ private_copies() {
 	done
 	LIBM=$TMP/private/$(basename "${paths[0]}")
 	LIBC=$TMP/private/$(basename "${paths[1]}")
-	RUN=("$TMP/private/$(basename "${paths[2]}")" --library-path "$TMP/private" "$FIXTURES/harmed")
+	RUN=("$TMP/private/$(basename "${paths[2]}")" --library-path "$TMP/private" "$FIXTURES/${1:-harmed}")
 }
 
 # The short set has each class of encodings; with HARM=full all of them are tried. Where probes go on
@@ -92,4 +92,12 @@ private_copies() {
 	fs count -o books "$FIXTURES/places:*" -x around -- "$FIXTURES/places"
 	assert_eq "what the program computes: $(<err)" "c0319090 55555555" "$(<out)"
 	assert_match calls "$(<books)" 'aligned +5'
+}
+
+@test "functions of the C library that look who called them still find out" {
+	private_copies nextsym
+	fs time -o books "$LIBC:dl*sym" "$LIBC:dl*open" -- "${RUN[@]}"
+	assert_match "$(<err)" "$(<out)$(<err)" "exited with status 7"
+	assert_match found "$(<out)" '^found'
+	assert_match calls "$(<books)" 'dlsym .* 1 '
 }

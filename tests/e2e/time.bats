@@ -159,15 +159,28 @@ teardown() { e2e_teardown; }
 
 # bats test_tags=guest,deep
 @test "coroutines work while their own functions, or a library's, are timed" {
-	local words via
+	local words via program
 	for via in $(ways); do
-		for words in "time --via $via $FIXTURES/turns:turn" "time --via $via --self $FIXTURES/libback.so:back_call" \
-			"count --via $via r:$FIXTURES/turns:turn" "trace --via $via --ret $FIXTURES/libback.so:back_call"; do
-			# shellcheck disable=SC2086 # several words
-			fs $words -o books -- "$FIXTURES/turns"
-			assert_match "$words: $(<err)" "$(<out)$(<err)" "exited with status 7"
-			assert_match "$words" "$(<out)" '^turned 30'
+		for program in turns turns-altstack turns-hand; do
+			for words in "time --via $via $FIXTURES/$program:turn" "time --via $via --self $FIXTURES/libback.so:back_call" \
+				"count --via $via r:$FIXTURES/$program:turn" "trace --via $via --ret $FIXTURES/libback.so:back_call"; do
+				# shellcheck disable=SC2086 # several words
+				fs $words -o books -- "$FIXTURES/$program"
+				assert_match "$words, $program: $(<err)" "$(<out)$(<err)" "exited with status 7"
+				assert_match "$words, $program" "$(<out)" '^turned 30'
+			done
 		done
+	done
+}
+
+@test "a program that looks at its stack finds all its frames" {
+	local words
+	"$FIXTURES/frames" >plain || true
+	for words in "time " "trace --ret " "count r:"; do
+		# shellcheck disable=SC2086 # several words
+		fs ${words% *} -o books "${words##* }$FIXTURES/frames:frames_*" -- "$FIXTURES/frames"
+		assert_match "$words: $(<err)" "$(<out)$(<err)" "exited with status 7"
+		assert_match "$words" "$(<out)" "^$(<plain)"
 	done
 }
 

@@ -43,6 +43,10 @@ static void names_that_are_unwound_through(void **state)
 	    "writev",
 	    "__new_sem_wait_slow64.constprop.0",
 	    "__once_proxy",
+	    "dlsym",
+	    "__fentry__",
+	    "_mcount",
+	    "backtrace",
 	    "__pthread_once_slow",
 	    "accept",
 	    "preadv64v2",
@@ -128,6 +132,8 @@ static void coroutines(void **state)
 	assert_true(switches(fixture("coroutine-static")));
 	assert_false(switches(fixture("prog-static")));
 	assert_false(switches(fixture("libforeign.so")));
+	assert_true(switches(fixture("altstack")));
+	assert_false(switches(fixture("loading")));
 	assert_false(switches("c"));
 	assert_false(switches("crypto"));
 }
@@ -144,9 +150,29 @@ static void libraries_of_callbacks(void **state)
 	assert_false(shared("m"));
 }
 
+static bool loads(const char *name)
+{
+	struct fsc_elf *e = open_elf(name);
+	bool yes = fsc_fragile_loads(e);
+
+	fsc_elf_free(e);
+	return yes;
+}
+
+static void loaders(void **state)
+{
+	(void)state;
+	assert_true(loads(fixture("loading")));
+	assert_false(loads(fixture("backtrace")));
+	assert_false(loads("c"));
+	assert_false(loads("crypto"));
+}
+
 static void unwinder(void **state)
 {
 	(void)state;
+	assert_int_equal(kind_of_library(fixture("backtrace")), FSC_FRAGILE_FILE_ANY);
+	assert_int_equal(kind_of_library(fixture("loading")), FSC_FRAGILE_FILE_NOT);
 	assert_int_equal(kind_of_library("gcc_s"), FSC_FRAGILE_FILE_ANY);
 }
 
@@ -160,6 +186,7 @@ int main(void)
 	    cmocka_unit_test(cxx_library),
 	    cmocka_unit_test(unwinder),
 	    cmocka_unit_test(coroutines),
+	    cmocka_unit_test(loaders),
 	    cmocka_unit_test(libraries_of_callbacks),
 	};
 
