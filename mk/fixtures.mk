@@ -23,7 +23,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
-	     frames $(FIX_GPU)
+	     libthrower.so plugged plugged-linked frames $(FIX_GPU)
 FIX_x86_64 := nop5forks looped places
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -193,6 +193,16 @@ $(FIX)/turns $(FIX)/turns-altstack $(FIX)/turns-hand: $(FIX_SRC)/turns.c $(FIX_H
 
 $(FIX)/throwsback: $(FIX_SRC)/throwsback.cc $(FIX)/libback.so
 	$(CXX) $(FIX_CXXFLAGS) -pthread -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
+
+$(FIX)/libthrower.so: $(FIX_SRC)/libthrower.cc $(FIX)/libback.so
+	$(CXX) $(FIX_CXXFLAGS) -shared -fPIC -Wl,-soname,libthrower.so -o $@ $< $(FIX)/libback.so -Wl,-rpath,'$$ORIGIN'
+
+# Only the library is C++, and exceptions pass through the program.
+$(FIX)/plugged: $(FIX_SRC)/plugged.c $(FIX_HDR) | $(FIX)/libthrower.so
+	$(CC) $(FIX_CFLAGS) -fexceptions -o $@ $< -ldl
+
+$(FIX)/plugged-linked: $(FIX_SRC)/plugged.c $(FIX)/libthrower.so $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -fexceptions -DLINKED -o $@ $< $(FIX)/libthrower.so -Wl,-rpath,'$$ORIGIN'
 
 $(FIX)/frames: $(FIX_SRC)/frames.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -fno-optimize-sibling-calls -o $@ $<

@@ -47,6 +47,7 @@ void fsc_targets_release(struct fsc_targets *t)
 	fsc_vec_release(&t->skipped);
 	fsc_map_release(&t->row_index);
 	fsc_map_release(&t->site_index);
+	fsc_map_release(&t->known);
 }
 
 static bool is_same_file(const struct fsc_target_file *f, const struct stat *st, uint64_t inode)

@@ -81,8 +81,9 @@ struct fsc_targets {
 	 * inode numbers if overlays share it. NULL: as stat() shows it. */
 	int (*inode_of)(void *arg, const char *path, uint64_t *ret, struct fsc_err *err);
 	void *inode_arg;
-	bool apart;	/* every place has a row of its own, and every probe its places */
-	uint32_t probe; /* the one that is being resolved */
+	struct fsc_map known; /* what probe/returns.c knows of files, by their paths */
+	bool apart;	      /* every place has a row of its own, and every probe its places */
+	uint32_t probe;	      /* the one that is being resolved */
 };
 
 /* How returns of user functions are caught. */

@@ -108,6 +108,11 @@ struct search {
 	struct fsc_begins begins;	 /* in it */
 };
 
+static bool catches_returns(const struct search *s)
+{
+	return s->scope->pairs || s->spec->kind->ret;
+}
+
 /* Whether the name at hand was taken out by -x, by its plain or its shown name. */
 static bool is_excluded(const struct search *s, const char *name, const char *shown,
 			const char *bare)
@@ -205,7 +210,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		return rc;
 	if (off && asprintf(&label, "%s+%#llx", shown, (unsigned long long)off) < 0)
 		return fsc_err_nomem(err);
-	if (t.ret || s->scope->pairs)
+	if (catches_returns(s))
 		rc = fsc_returns_choose(&s->returns, sym, &t, &unfit, err);
 	if (rc)
 		return rc;
@@ -297,12 +302,15 @@ static int open_file(struct fsc_targets *out, const struct fsc_libs_file *f, str
 {
 	int rc = fsc_elf_open(f->path, f->root, ret, err);
 
-	if (!rc)
-		rc = fsc_targets_file(out, f->path, f->name, ret_file, err);
-	if (!rc)
-		FSC_AT(struct fsc_target_file, &out->files, *ret_file)->throws =
-		    fsc_fragile_file(*ret) != FSC_FRAGILE_FILE_NOT;
-	return rc;
+	return rc ? rc : fsc_targets_file(out, f->path, f->name, ret_file, err);
+}
+
+/* How returns are caught in the file. */
+static void check_returns(struct fsc_returns_file *r, struct fsc_elf *e,
+			  const struct fsc_libs_file *f, struct fsc_target_file *file)
+{
+	fsc_returns_check_file(r, e, f);
+	file->throws = r->unwinding != FSC_FRAGILE_FILE_NOT;
 }
 
 static int search_file(struct search *s, const struct fsc_libs_file *f, struct fsc_err *err)
@@ -313,7 +321,9 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 
 	if (rc)
 		return rc;
-	fsc_returns_check_file(&s->returns, e);
+	if (catches_returns(s))
+		check_returns(&s->returns, e, f,
+			      FSC_AT(struct fsc_target_file, &s->out->files, file));
 	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
@@ -343,8 +353,8 @@ static int resolve_in(struct search *s, struct fsc_vec *files, struct fsc_err *e
 {
 	int rc = fsc_scope_files(s->scope, s->spec, false, files, err);
 
-	if (s->scope->returns == FSC_RETURNS_BEST && (s->scope->pairs || s->spec->kind->ret))
-		s->returns.callers_unwind = fsc_returns_callers_unwind(s->scope);
+	if (s->scope->returns == FSC_RETURNS_BEST && catches_returns(s))
+		fsc_returns_check_targets(&s->returns);
 	for (size_t i = 0; !rc && i < files->n; i++)
 		rc = search_file(s, FSC_AT(struct fsc_libs_file, files, i), err);
 	if (!rc && !s->found && !s->refused)
@@ -356,7 +366,10 @@ static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 			  struct fsc_targets *out, struct fsc_err *err)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
-	struct search s = {.spec = spec, .scope = scope, .out = out, .returns = {.scope = scope}};
+	struct search s = {.spec = spec,
+			   .scope = scope,
+			   .out = out,
+			   .returns = {.scope = scope, .known = &out->known}};
 	int rc = 0;
 
 	s.near.wanted = spec->function;
@@ -371,22 +384,17 @@ static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 }
 
 /* One of the wanted functions, in a file that is open. */
-static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_exits_file *exits,
-			 struct fsc_wanted *w, const struct fsc_scope *scope,
-			 struct fsc_targets *out, struct fsc_err *err)
+static int search_wanted(struct fsc_elf *e, uint32_t file, const struct fsc_returns_file *returns,
+			 struct fsc_wanted *w, struct fsc_targets *out, struct fsc_err *err)
 {
 	char *function = (char *)w->function;
 	struct fsc_spec spec = {.kind = &fsc_kind_uprobe, .text = function, .function = function};
-	struct search s = {.spec = &spec,
-			   .scope = scope,
-			   .out = out,
-			   .returns = {.scope = scope, .exits = *exits}};
+	struct search s = {.spec = &spec, .scope = returns->scope, .out = out, .returns = *returns};
 	int rc = fsc_matcher_init(&s.m, function, false, err);
 
 	if (rc)
 		return rc;
-	fsc_returns_check_file(&s.returns, e);
-	rc = add_matches(&s, e, file, exits->syms, exits->n_syms, err);
+	rc = add_matches(&s, e, file, returns->exits.syms, returns->exits.n_syms, err);
 	w->found += s.found;
 	w->refused += s.refused;
 	fsc_map_release(&s.refusals);
@@ -398,19 +406,21 @@ int fsc_uprobe_search(const struct fsc_libs_file *f, struct fsc_wanted *wanted, 
 		      const struct fsc_scope *scope, struct fsc_targets *out, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
-	struct fsc_exits_file exits;
+	struct fsc_returns_file returns = {.scope = scope, .known = &out->known};
 	uint32_t file;
 	int rc = open_file(out, f, &e, &file, err);
 
 	if (!rc)
-		rc = fsc_exits_open(&exits, e, err);
+		rc = fsc_exits_open(&returns.exits, e, err);
 	if (rc)
 		return rc;
+	if (scope->pairs)
+		check_returns(&returns, e, f, FSC_AT(struct fsc_target_file, &out->files, file));
 	for (size_t i = 0; !rc && i < n; i++) {
 		out->probe = (uint32_t)i;
-		rc = search_wanted(e, file, &exits, &wanted[i], scope, out, err);
+		rc = search_wanted(e, file, &returns, &wanted[i], out, err);
 	}
-	fsc_exits_release(&exits);
+	fsc_exits_release(&returns.exits);
 	return rc;
 }
 

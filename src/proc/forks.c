@@ -34,8 +34,7 @@ static bool file_makes(const char *path, const char *root)
 	return fsc_elf_open(path, root, &e, NULL) || fsc_elf_mentions(e, makes, NULL);
 }
 
-/* Whether all libraries that the file needs are among the files. */
-static bool is_complete(const struct fsc_vec *files, const struct fsc_libs_file *f)
+static bool finds_needed(const struct fsc_vec *files, const struct fsc_libs_file *f)
 {
 	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
 	const char *const *needed;
@@ -48,6 +47,14 @@ static bool is_complete(const struct fsc_vec *files, const struct fsc_libs_file 
 	return needed != NULL;
 }
 
+bool fsc_libs_complete(const struct fsc_vec *files)
+{
+	for (size_t i = 0; i < files->n; i++)
+		if (!finds_needed(files, FSC_AT(struct fsc_libs_file, files, i)))
+			return false;
+	return true;
+}
+
 bool fsc_libs_may_fork(const char *program)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
@@ -58,11 +65,11 @@ bool fsc_libs_may_fork(const char *program)
 		return true;
 	/* A program that needs nothing has the C library inside, or is the loader of another one.
 	 */
-	alone = !fsc_libs_needed(program, &files, NULL) && files.n > 1;
+	alone = !fsc_libs_needed(program, &files, NULL) && files.n > 1 && fsc_libs_complete(&files);
 	for (size_t i = 0; alone && i < files.n; i++) {
 		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
 
-		alone = is_complete(&files, f) && !file_makes(f->path, f->root);
+		alone = !file_makes(f->path, f->root);
 	}
 	fsc_libs_release(&files);
 	return !alone;

@@ -39,6 +39,8 @@ int fsc_libs_find(const char *what, const struct fsc_libs_scope *scope, struct f
 int fsc_libs_mapped(pid_t pid, struct fsc_vec *ret, struct fsc_err *err);
 /* The program and the libraries that it loads at start, as far as they are found. */
 int fsc_libs_needed(const char *program, struct fsc_vec *ret, struct fsc_err *err);
+/* Whether all libraries that the files need are among them, and all can be read. */
+bool fsc_libs_complete(const struct fsc_vec *files);
 /* Whether the program may fork or exec, judging by the functions that it and its libraries name;
  * true if unknown: a script, a static program, a missing library, or code that is loaded later.
  * Direct system calls are not detected. */

@@ -134,6 +134,20 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 	assert_eq "nccl" 6 "$(errors_of ncclAllReduce ncclInternalError)"
 }
 
+@test "exceptions of a C++ library pass through the function of a C program" {
+	local program
+	for program in plugged plugged-linked; do
+		configure '"custom_sym": {"carry": {"symbol": "carry", "library": "'"$FIXTURES/$program"'"}}'
+		start_runner "$FIXTURES/$program" ask
+		ask load
+		snoop
+		ask go
+		assert_eq "$program" "carried 5, caught 5" "$WORD $ANSWER"
+		finish
+		stop_runner
+	done
+}
+
 @test "libraries that are linked in" {
 	configure '"cuda_func_sym": {"cudaMalloc": "cudaMalloc", "copies": "cudaMemcpy*"}, "nccl_func_sym": {"all": "nccl*"}'
 	snoop_run -- "$FIXTURES/cudaapp-static" cudaMalloc=11:100 cudaMemcpy=5 cudaMemcpyAsync=6 ncclAllReduce=7:3 ncclBroadcast=2

@@ -173,6 +173,82 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest,deep
+@test "exceptions of a C++ library through a C program, which is linked with it or loads it" {
+	local words program how
+	for how in $(ways) no-follow; do
+		for program in plugged plugged-linked; do
+			for words in "time " "trace --ret " "stack --weight time " "count r:"; do
+				# shellcheck disable=SC2086 # several words
+				if [[ $how == no-follow ]]; then
+					fs ${words% *} --no-follow -o books "${words##* }$FIXTURES/$program:carry" \
+						"${words##* }$FIXTURES/libback.so:back_call" -- "$FIXTURES/$program"
+				else
+					fs ${words% *} --via "$how" -o books "${words##* }$FIXTURES/$program:carry" -- "$FIXTURES/$program"
+				fi
+				assert_match "$words$how $program: $(<err)" "$(<out)$(<err)" "exited with status 7"
+				assert_match "$words$how $program" "$(<out)" '^carried 5, caught 5'
+			done
+		done
+	done
+}
+
+@test "exceptions of a C++ library through a running C program, loaded before or after the probes" {
+	local command
+	for command in "time" "trace --ret"; do
+		start_runner "$FIXTURES/plugged" ask
+		# shellcheck disable=SC2086 # several words
+		arm_as $command -p "$RUNNER" "$FIXTURES/plugged:carry"
+		ask load
+		ask go
+		assert_eq "$command, loaded after" "carried 5, caught 5" "$WORD $ANSWER"
+		finish
+		# shellcheck disable=SC2086 # several words
+		arm_as $command -p "$RUNNER" "$FIXTURES/plugged:carry"
+		ask go
+		assert_eq "$command, loaded before" "carried 5, caught 5" "$WORD $ANSWER"
+		finish
+		# shellcheck disable=SC2086 # several words
+		arm_as $command "$FIXTURES/plugged:carry"
+		ask go
+		assert_eq "$command, all processes" "carried 5, caught 5" "$WORD $ANSWER"
+		finish
+		stop_runner
+	done
+}
+
+runs() {
+	[[ $(readlink "/proc/$1/exe") == */"$2" ]]
+}
+
+# Its loader waits for a library that is no library, before it maps the others.
+@test "exceptions of a C++ library through a C library of a process that has mapped neither yet" {
+	local pid status=0
+	mkfifo gate
+	LD_PRELOAD=$TMP/gate "$FIXTURES/plugged-linked" >told 2>/dev/null 3>&- &
+	pid=$!
+	PIDS+=("$pid")
+	eventually runs "$pid" plugged-linked
+	arm_as time -p "$pid" "$FIXTURES/libback.so:back_call"
+	: >gate
+	wait "$pid" || status=$?
+	assert_eq "status: $(<told)" 7 "$status"
+	join
+}
+
+@test "a function whose end is not known: refused if exceptions may pass, not if they might come later" {
+	local how
+	fs_error 1 'unsized.*return instructions cannot be found.*--returns trampoline' \
+		time "$FIXTURES/plugged-linked:unsized" -- "$FIXTURES/plugged-linked"
+	for how in "--returns trampoline $FIXTURES/plugged-linked" "--returns best $FIXTURES/plugged"; do
+		# shellcheck disable=SC2086 # several words
+		fs time -f json -o books ${how% *} "${how##* }:unsized" -- "${how##* }"
+		assert_match "$how: $(<err)" "$(<out)$(<err)" "exited with status 7"
+		cp books out
+		assert_eq "$how" 1 "$(latency count unsized)"
+	done
+}
+
 @test "a program that looks at its stack finds all its frames" {
 	local words
 	"$FIXTURES/frames" >plain || true
