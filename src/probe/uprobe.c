@@ -199,7 +199,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 		    s, &t, shown, "indirect function; its implementations have names of their own",
 		    err);
 	if (!fsc_begins_code(&s->begins, e, sym, why))
-		return refuse_function(s, shown, why, err);
+		return refuse_function(s, &t, shown, why, err);
 	if (off && !offset_fits(s, e, sym, why, sizeof(why)))
 		return refuse_offset(s, &t, shown, why, err);
 	if (!fsc_insn_inspect(e, &t, why))
