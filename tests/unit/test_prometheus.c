@@ -521,7 +521,7 @@ static void protobuf(void **state)
 		family = pb_delimited(&all);
 		assert_true(pb_count(family, 4) > 0);
 	}
-	assert_int_equal(families, 27);
+	assert_int_equal(families, 28);
 	fsc_buf_release(&page);
 	fsc_latencies_release(&l);
 }
