@@ -319,7 +319,7 @@ dropped_reports() {
 	assert_match "what" "$(<err)" 'a report could not be written to /dev/full: No space left on device; the next one that can covers its time'
 	kill -INT "$FS"
 	wait "$FS" && fail "it must not end as if all was well"
-	assert_match "the last report" "$(<err)" 'funcscope: cannot write the output: No space left on device'
+	assert_match "the last report" "$(<err)" 'funcscope: cannot write to '/dev/full': No space left on device'
 	assert_match "counted" "$(<err)" '[0-9]+ reports could not be written'
 }
 
