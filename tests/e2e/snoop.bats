@@ -319,7 +319,7 @@ dropped_reports() {
 	assert_match "what" "$(<err)" 'a report could not be written to /dev/full: No space left on device; the next one that can covers its time'
 	kill -INT "$FS"
 	wait "$FS" && fail "it must not end as if all was well"
-	assert_match "the last report" "$(<err)" 'funcscope: cannot write to '/dev/full': No space left on device'
+	assert_match "the last report" "$(<err)" "funcscope: cannot write to '/dev/full': No space left on device"
 	assert_match "counted" "$(<err)" '[0-9]+ reports could not be written'
 }
 
@@ -526,12 +526,12 @@ is_detached() {
 	snoop_run -- "$FIXTURES/cudaapp-static" cudaMalloc=30:0:1000
 	assert_timed cudaMalloc 30
 	assert_eq errors '' "$(rows type=errors)"
-	assert_eq seen 30 "$(summary seen)"
+	assert_eq kept 30 "$(summary kept)"
 	configure '"cuda_func_sym": {"cudaMalloc": "cudaMalloc"}, "libraries": {"cuda": "'"$FIXTURES/cudaapp-static"'"},
 		"targets": {"names": ["nobody"]}'
 	snoop_run -d 1
 	assert_eq rows '' "$(rows type=latency)$(rows type=errors)"
-	assert_eq seen 0 "$(summary seen)"
+	assert_eq kept 0 "$(summary kept)"
 	kill "$busy"
 }
 
