@@ -26,7 +26,8 @@ static struct fsc_link *link_at(const struct fsc_attacher *a, size_t i)
 void fsc_attacher_init(struct fsc_attacher *a)
 {
 	*a = (struct fsc_attacher){.links = FSC_VEC_INIT(struct fsc_link),
-				   .closers = FSC_VEC_INIT(pthread_t)};
+				   .closers = FSC_VEC_INIT(pthread_t),
+				   .droppers = FSC_VEC_INIT(pthread_t)};
 }
 
 int fsc_attacher_keep(struct fsc_attacher *a, int fd, uint32_t tag, struct fsc_err *err)
@@ -49,7 +50,7 @@ static uint64_t link_missed(const struct fsc_link *l)
 }
 
 struct closing {
-	atomic_size_t *busy; /* is counted down at the end; may be NULL */
+	atomic_bool *busy; /* is cleared at the end; may be NULL */
 	size_t n;
 	int fds[];
 };
@@ -59,43 +60,93 @@ static struct closing *new_closing(const struct fsc_attacher *a)
 	return calloc(1, sizeof(struct closing) + a->links.n * sizeof(int));
 }
 
-static void *close_fds(void *arg)
-{
-	struct closing *c = arg;
+/* One of several threads that share the descriptors. */
+struct closer {
+	pthread_t thread;
+	const struct closing *all;
+	size_t first, step;
+};
 
-	for (size_t i = 0; i < c->n; i++)
-		close(c->fds[i]);
-	if (c->busy)
-		atomic_fetch_sub(c->busy, 1);
-	free(c);
+static void *close_share(void *arg)
+{
+	const struct closer *c = arg;
+
+	for (size_t i = c->first; i < c->all->n; i += c->step)
+		close(c->all->fds[i]);
 	return NULL;
 }
 
 /* The kernel removes a probe at once, and then close() waits for grace periods. On Linux 6.18 with
  * two busy CPUs that took 30 to 90 ms for a multi or session link and 60 to 150 ms for a perf
- * event, and three times 8 to 42 s, with other tracers active. That must not delay the start of a
- * run, so a thread waits. Signals are left to the main thread. */
-static void close_in_background(struct fsc_attacher *a, struct closing *c)
+ * event, and three times 8 to 42 s, with other tracers active. Threads that wait at the same time
+ * wait for the same grace periods. */
+static void close_together(const struct closing *all)
 {
-	pthread_t *thread = fsc_vec_push(&a->closers);
+	enum { MOST = 32 };
+	struct closer closers[MOST];
+	size_t n = all->n < MOST ? all->n : MOST, started = 1;
+
+	for (size_t i = 0; i < n; i++)
+		closers[i] = (struct closer){.all = all, .first = i, .step = n};
+	while (started < n &&
+	       !pthread_create(&closers[started].thread, NULL, close_share, &closers[started]))
+		started++;
+	for (size_t i = started; i < n; i++)
+		close_share(&closers[i]);
+	if (n)
+		close_share(&closers[0]);
+	for (size_t i = 1; i < started; i++)
+		pthread_join(closers[i].thread, NULL);
+}
+
+static void *close_all(void *arg)
+{
+	struct closing *c = arg;
+
+	close_together(c);
+	if (c->busy)
+		atomic_store(c->busy, false);
+	free(c);
+	return NULL;
+}
+
+/* Signals are left to the main thread. */
+static void close_in_background(struct fsc_vec *threads, struct closing *c)
+{
+	pthread_t *thread = fsc_vec_push(threads);
 	pthread_attr_t attr;
 	sigset_t all;
 
 	sigfillset(&all);
 	pthread_attr_init(&attr);
 	pthread_attr_setsigmask_np(&attr, &all);
-	if (!thread || pthread_create(thread, &attr, close_fds, c)) {
-		a->closers.n -= thread != NULL;
-		close_fds(c);
+	if (!thread || pthread_create(thread, &attr, close_all, c)) {
+		threads->n -= thread != NULL;
+		close_all(c);
 	}
 	pthread_attr_destroy(&attr);
 }
 
-/* A link's missed hits must be read before it is closed. Helpers are closed last: nothing waits for
- * them. */
+static void join_threads(struct fsc_vec *threads)
+{
+	for (size_t i = 0; i < threads->n; i++)
+		pthread_join(*FSC_AT(pthread_t, threads, i), NULL);
+	threads->n = 0;
+}
+
+static void put_fd(struct closing *c, int fd)
+{
+	if (c)
+		c->fds[c->n++] = fd;
+	else
+		close(fd);
+}
+
+/* A link's missed hits must be read before it is closed. Nothing waits for helpers: that would
+ * delay the start of a run. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 {
-	struct closing *helpers = new_closing(a);
+	struct closing *helpers = new_closing(a), *probes = new_closing(a);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->links.n; i++) {
@@ -103,36 +154,36 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 
 		if (tag != FSC_TAG_ALL && l->tag != tag) {
 			*link_at(a, kept++) = *l;
-		} else if (is_helper(l) && helpers) {
-			helpers->fds[helpers->n++] = l->fd;
-		} else {
-			a->missed += link_missed(l);
-			close(l->fd);
+			continue;
 		}
+		a->missed += link_missed(l);
+		put_fd(is_helper(l) ? helpers : probes, l->fd);
 	}
 	a->links.n = kept;
 	if (helpers && helpers->n)
-		close_in_background(a, helpers);
+		close_in_background(&a->closers, helpers);
 	else
 		free(helpers);
+	if (probes)
+		close_all(probes);
+	if (tag == FSC_TAG_ALL)
+		join_threads(&a->droppers);
 }
 
 void fsc_attacher_drop_later(struct fsc_attacher *a)
 {
 	struct closing *c = new_closing(a);
 
-	if (!c) {
-		fsc_attacher_drop(a, FSC_TAG_ALL);
-		return;
-	}
 	for (size_t i = 0; i < a->links.n; i++) {
 		a->missed += link_missed(link_at(a, i));
-		c->fds[c->n++] = link_at(a, i)->fd;
+		put_fd(c, link_at(a, i)->fd);
 	}
 	a->links.n = 0;
+	if (!c)
+		return;
 	c->busy = &a->dropping;
-	atomic_fetch_add(c->busy, 1);
-	close_in_background(a, c);
+	atomic_store(c->busy, true);
+	close_in_background(&a->droppers, c);
 }
 
 bool fsc_attacher_dropping(const struct fsc_attacher *a)
@@ -143,9 +194,9 @@ bool fsc_attacher_dropping(const struct fsc_attacher *a)
 void fsc_attacher_release(struct fsc_attacher *a)
 {
 	fsc_attacher_drop(a, FSC_TAG_ALL);
-	for (size_t i = 0; i < a->closers.n; i++)
-		pthread_join(*FSC_AT(pthread_t, &a->closers, i), NULL);
+	join_threads(&a->closers);
 	fsc_vec_release(&a->closers);
+	fsc_vec_release(&a->droppers);
 	fsc_vec_release(&a->links);
 }
 

@@ -15,10 +15,11 @@
 #include "engine/sys.h"
 
 struct fsc_attacher {
-	struct fsc_vec links;	/* struct fsc_link */
-	struct fsc_vec closers; /* pthread_t */
-	uint64_t missed;	/* by links that were dropped */
-	atomic_size_t dropping; /* threads that close links of fsc_attacher_drop_later() */
+	struct fsc_vec links;	 /* struct fsc_link */
+	struct fsc_vec closers;	 /* pthread_t, of helpers */
+	struct fsc_vec droppers; /* pthread_t, of fsc_attacher_drop_later() */
+	uint64_t missed;	 /* by links that were dropped */
+	atomic_bool dropping;	 /* one of these is at work */
 };
 
 /* Tags that no place has. The first two are for helpers, links that the run makes for itself: their

@@ -466,6 +466,9 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 
 void fsc_hooks_detach(struct fsc_hooks *h)
 {
+	/* All at once: each waits for the kernel. */
+	for (size_t i = 0; i < h->files.n; i++)
+		fsc_session_detach_later(hooked_at(h, i)->part);
 	for (size_t i = 0; i < h->files.n; i++)
 		fsc_session_detach(hooked_at(h, i)->part);
 	if (h->session)
