@@ -48,6 +48,12 @@ void fsc_processes_free(struct fsc_processes *p)
 {
 	if (!p)
 		return;
+	if (p->mmaps && fsc_mmaps_lost(p->mmaps))
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "%llu events of processes were lost: some were noticed late, and frames may "
+		    "have no names",
+		    (unsigned long long)fsc_mmaps_lost(p->mmaps));
 	for (size_t i = 0; i < p->all.n; i++)
 		process_free(process_at(p, i));
 	fsc_vec_release(&p->all);
