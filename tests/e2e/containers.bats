@@ -96,7 +96,6 @@ once() {
 
 # ---- the monitor ----
 
-# bats test_tags=guest
 @test "five containers of one image, one after another" {
 	local i
 	snoop -v
@@ -115,7 +114,6 @@ once() {
 	once 5000
 }
 
-# bats test_tags=guest
 @test "three containers of one image at once, running before the monitor and started later" {
 	container a
 	container b apart
@@ -172,7 +170,6 @@ once() {
 	assert_eq "seen" 1500 "$(summary seen)"
 }
 
-# bats test_tags=guest
 @test "a program copied up is a file of its own, also under the numbers of one before" {
 	snoop -v
 	container a
@@ -207,7 +204,6 @@ once() {
 
 # ---- the other commands ----
 
-# bats test_tags=guest
 @test "count, time, stack and trace with the processes of two containers" {
 	local pids
 	container a
