@@ -40,7 +40,8 @@ sanitizer_reports() {
 no_sanitizer_report() {
 	local text
 	[[ -n ${REPORTS:-} ]] || return 0
-	text=$(cat "$REPORTS"/* 2>/dev/null) || true
+	# The leak checker could not stop a thread that was ending: no finding.
+	text=$(cat "$REPORTS"/* 2>/dev/null | grep -v '==Unable to get registers from thread') || true
 	rm -rf "$REPORTS"
 	[[ -z $text ]] || fail "$text"
 }
