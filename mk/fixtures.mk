@@ -23,7 +23,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
-	     libthrower.so plugged plugged-linked frames $(FIX_GPU)
+	     libthrower.so plugged plugged-linked handing frames $(FIX_GPU)
 FIX_x86_64 := nop5forks looped places
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -86,7 +86,7 @@ $(FIX)/instrumented: $(FIX_SRC)/instrumented.c lib/funcscope.c lib/funcscope.h $
 	$(CC) $(FIX_CFLAGS) -Ilib -DFUNCSCOPE_INSTRUMENT_FUNCTIONS -pthread -o $@ $@.o lib/funcscope.c
 	rm -f $@.o
 
-$(FIX)/throws: $(FIX_SRC)/throws.cc $(FIX_HDR)
+$(FIX)/throws $(FIX)/handing: $(FIX)/%: $(FIX_SRC)/%.cc $(FIX_HDR)
 	$(CXX) $(FIX_CXXFLAGS) -o $@ $<
 
 # A tail call that became a call would prove nothing: the two must be jumps (jmp, on arm64 b).

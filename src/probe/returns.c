@@ -1,11 +1,11 @@
 #include "probe/returns.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "probe/foreign.h"
-#include "sym/demangle.h"
 
 /* What may happen inside the functions of a process that has the file: by its own code. */
 static enum fsc_returns_world look_at_file(struct fsc_elf *e)
@@ -135,12 +135,24 @@ void fsc_returns_check_file(struct fsc_returns_file *r, struct fsc_elf *e,
 		r->world = world_around(r, e, f);
 }
 
-/* A function of a C interface in a file with C++ that ends in a jump to another one, which does its
- * work: its end is that one's, and no exception leaves either. */
+/* Calls of CUDA's libraries, which are C++ inside: no exception leaves their C interface. */
+static bool is_gpu_call(const char *name)
+{
+	static const char *const prefixes[] = {"cuda",	   "cudnn",    "cublas", "cufft", "curand",
+					       "cusparse", "cusolver", "nccl",	 "nvrtc", "nvml"};
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
+			return true;
+	return !strncmp(name, "cu", 2) && isupper((unsigned char)name[2]);
+}
+
+/* Such a call that ends in a jump to another function, which does its work: its end is that one's.
+ */
 static bool hands_over(const struct fsc_returns_file *r, const struct fsc_sym *sym,
 		       const struct fsc_target *t)
 {
-	if (r->unwinding != FSC_FRAGILE_FILE_CXX || fsc_demangle_is_mangled(sym->name))
+	if (r->unwinding != FSC_FRAGILE_FILE_CXX || !is_gpu_call(sym->name))
 		return false;
 	for (size_t i = 0; i < t->n_exits; i++)
 		if (t->exits[i].jump)

@@ -193,6 +193,16 @@ teardown() { e2e_teardown; }
 	done
 }
 
+@test "exceptions through functions of a C interface that end in a jump" {
+	local words
+	"$FIXTURES/handing" >plain
+	for words in "time " "trace --ret " "stack --weight time " "count r:"; do
+		# shellcheck disable=SC2086 # several words
+		fs ${words% *} -o books "${words##* }$FIXTURES/handing:hand_*" -- "$FIXTURES/handing"
+		assert_eq "$words: $(<err)" "$(<plain)" "$(<out)"
+	done
+}
+
 @test "exceptions of a C++ library through a running C program, loaded before or after the probes" {
 	local command
 	for command in "time" "trace --ret"; do
