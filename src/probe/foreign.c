@@ -48,6 +48,31 @@ static bool reach_address(struct walk *w, uint64_t addr)
 	return !fsc_vec_add(&w->todo, &addr, NULL);
 }
 
+/* Functions of the C library that are harmless themselves, but in which a thread may be cancelled,
+ * or which run what the program gave them: the functions of a stream, handlers of signals and of
+ * exit(), modules for names of users and hosts. */
+static bool may_run_others(const char *name)
+{
+	static const char *const names[] = {
+	    "fgets",	   "fgetc",	     "getc",	       "getchar",	 "getline",
+	    "getdelim",	   "fread",	     "fwrite",	       "fputs",		 "fputc",
+	    "putc",	   "putchar",	     "puts",	       "fflush",	 "fclose",
+	    "fseek",	   "fseeko",	     "rewind",	       "printf",	 "fprintf",
+	    "vprintf",	   "vfprintf",	     "dprintf",	       "vdprintf",	 "scanf",
+	    "fscanf",	   "vfscanf",	     "getwc",	       "fgetwc",	 "fgetws",
+	    "fputwc",	   "fputws",	     "wprintf",	       "fwprintf",	 "perror",
+	    "syslog",	   "vsyslog",	     "raise",	       "kill",		 "pthread_kill",
+	    "exit",	   "getpwnam",	     "getpwuid",       "getgrnam",	 "getgrgid",
+	    "getaddrinfo", "gethostbyname",  "__printf_chk",   "__fprintf_chk",	 "__vprintf_chk",
+	    "__fgets_chk", "__vfprintf_chk", "__fread_chk",    "__dprintf_chk",	 "__syslog_chk",
+	    "__overflow",  "__uflow",	     "__isoc99_scanf", "__isoc99_fscanf"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
+}
+
 /* What the loader puts into that word: the C library's functions are known by their names. One of
  * the file's own may be replaced by the program's. */
 static bool known_import(struct walk *w, uint64_t slot)
@@ -55,7 +80,7 @@ static bool known_import(struct walk *w, uint64_t slot)
 	const struct fsc_import *x = fsc_elf_import_at(w->elf, slot);
 
 	return x && !strncmp(x->version, "GLIBC_", 6) &&
-	       fsc_fragile_function(x->name) == FSC_FRAGILE_NOT;
+	       fsc_fragile_function(x->name) == FSC_FRAGILE_NOT && !may_run_others(x->name);
 }
 
 /* False: unknown code may run after the instruction. *onward: the next one may run. */
