@@ -321,7 +321,7 @@ static int find_inode(struct fsc_inodes *t, const char *path, const struct fsc_i
 int fsc_inodes_number(void *arg, const char *path, uint64_t *ret, struct fsc_err *err)
 {
 	struct fsc_inodes *t = arg;
-	struct fsc_inode_look look;
+	struct fsc_inode_look look = {0};
 	uint64_t *known;
 	struct look_key key;
 	int rc = fsc_inode_look(path, &look);

@@ -44,7 +44,7 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 
 void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f)
 {
-	for (uint32_t row = 0; f->part && row < f->targets.rows.n; row++)
+	for (uint32_t row = 0; f->part && h->hooked_at && row < f->targets.rows.n; row++)
 		h->hooked_at[fsc_session_first_row(f->part) + row] = NULL;
 	fsc_live_free(f->live);
 	fsc_session_free(f->part);
@@ -406,20 +406,20 @@ static void mark_mapped(const struct fsc_hooks *h, uint64_t inode)
 static int find_file(struct fsc_hooks *h, struct hooked **ret, struct fsc_err *err)
 {
 	struct hooked *f = calloc(1, sizeof(*f));
-	int rc = f ? 0 : fsc_err_nomem(err);
+	int rc = 0;
 
 	*ret = NULL;
-	if (f)
-		fsc_targets_init(&f->targets);
+	if (!f)
+		return fsc_err_nomem(err);
+	fsc_targets_init(&f->targets);
 	while (!rc && fsc_finder_busy(h->finder) && !fsc_targets_count(&f->targets)) {
 		rc = fsc_finder_search_next(h->finder, &f->targets, err);
 		mark_mapped(h, fsc_finder_last_inode(h->finder));
 	}
-	if (f)
-		f->inode = fsc_finder_last_inode(h->finder);
+	f->inode = fsc_finder_last_inode(h->finder);
 	if (!rc && fsc_targets_count(&f->targets))
 		*ret = f;
-	else if (f)
+	else
 		fsc_hooks_free_file(h, f);
 	return rc;
 }

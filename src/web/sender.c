@@ -325,8 +325,11 @@ static int destination_new(const struct fsc_sender_opts *opts, struct destinatio
 			   struct fsc_err *err)
 {
 	FSC_AUTO(destination_freep) struct destination *to = calloc(1, sizeof(*to));
-	int rc = to ? fsc_url_parse(opts->url, &to->url, err) : fsc_err_nomem(err);
+	int rc;
 
+	if (!to)
+		return fsc_err_nomem(err);
+	rc = fsc_url_parse(opts->url, &to->url, err);
 	rc = rc ? rc : fsc_post_possible(&to->url, err);
 	rc = rc ? rc : copy_headers(to, opts, err);
 	if (rc)
@@ -417,8 +420,11 @@ int fsc_sender_try(const struct fsc_sender *s, const struct fsc_sender_opts *opt
 		   struct fsc_sender_change **ret, struct fsc_err *err)
 {
 	struct fsc_sender_change *c = calloc(1, sizeof(*c));
-	int rc = c ? destination_new(opts, &c->to, err) : fsc_err_nomem(err);
+	int rc;
 
+	if (!c)
+		return fsc_err_nomem(err);
+	rc = destination_new(opts, &c->to, err);
 	if (!rc && !fsc_spool_is_in(s->spool, opts->directory))
 		rc = open_spool(opts, &c->spool, err);
 	if (rc) {

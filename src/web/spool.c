@@ -179,7 +179,7 @@ static struct entry *new_entry(const char *path, const char *type, size_t n)
 		return NULL;
 	*e = (struct entry){.path = text, .n = n};
 	e->type = stpcpy(text, path) + 1;
-	strcpy(text + strlen(path) + 1, type);
+	memcpy(text + strlen(path) + 1, type, strlen(type) + 1);
 	return e;
 }
 
