@@ -61,8 +61,6 @@ int fsc_hooks_collect(struct fsc_hooks *h, int (*on_pid)(pid_t pid, void *arg, s
 /* Adds the measurements of running processes that are known to be targets. Functions are indices of
  * fsc_hooks_funcs(). */
 int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *err);
-/* Calls of processes that may turn out to be targets, at that reading. */
-uint64_t fsc_hooks_pending(const struct fsc_hooks *h);
 const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n);
 /* The configuration's entry of a function; NULL: none any more. */
 const struct fsc_snoop_func *fsc_hooks_entry(const struct fsc_hooks *h, uint32_t func);

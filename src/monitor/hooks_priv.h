@@ -88,6 +88,9 @@ static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, s
 	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
 }
 
+/* The number of a row's function. A binary is identified by its path, in any container. */
+int fsc_hooks_number(struct fsc_hooks *h, const struct fsc_snoop_func *e,
+		     const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err);
 /* Detaches a file; its measurements, if they are to be kept, have been read. */
 void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f);
 /* Detaches a file, keeping its measurements, calls and books. */

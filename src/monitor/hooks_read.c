@@ -193,11 +193,6 @@ int fsc_hooks_read(struct fsc_hooks *h, struct fsc_tally *to, struct fsc_err *er
 	return rc;
 }
 
-uint64_t fsc_hooks_pending(const struct fsc_hooks *h)
-{
-	return h->pending;
-}
-
 /* ---- processes that exit, or are no targets ---- */
 
 struct slot_walk {

@@ -63,8 +63,6 @@ bool fsc_processes_all(const struct fsc_processes *p);
 bool fsc_processes_wanted(const struct fsc_processes *p, pid_t pid);
 /* 1: a target; 0: not; -1: pending. Also for one that exited recently. */
 int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid);
-/* Whether it is known not to be; also for one that exited recently. */
-bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid);
 /* Its name; "" if not known. */
 const char *fsc_processes_comm(const struct fsc_processes *p, pid_t pid);
 /* How many wanted ones run; ever: and have run. */

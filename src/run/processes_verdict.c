@@ -186,8 +186,3 @@ int fsc_processes_verdict(const struct fsc_processes *p, pid_t pid)
 	at = fsc_map_get(&p->exited_at, &pid, sizeof(pid));
 	return at ? p->exited[*at % MOST_EXITED].wanted : -1;
 }
-
-bool fsc_processes_unwanted(const struct fsc_processes *p, pid_t pid)
-{
-	return !fsc_processes_verdict(p, pid);
-}
