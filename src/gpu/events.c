@@ -355,9 +355,9 @@ static int take_record(void *record, size_t size, void *arg, struct fsc_err *err
 	return queue_event(v, c, &e, stack, err);
 }
 
-int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err)
+int fsc_gpu_events_flush(struct fsc_gpu_events *v, uint64_t until_ns, struct fsc_err *err)
 {
-	return fsc_timeline_take(&v->taken, UINT64_MAX, take_record, v, err);
+	return fsc_timeline_take(&v->taken, until_ns, take_record, v, err);
 }
 
 uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v)

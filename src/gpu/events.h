@@ -34,8 +34,8 @@ void fsc_gpu_events_free(struct fsc_gpu_events *v);
 /* Queues a record; fsc_gpu_events_flush() publishes it. */
 int fsc_gpu_events_take(struct fsc_gpu_events *v, const void *rec, size_t size,
 			struct fsc_err *err);
-/* Publishes queued records in time order. */
-int fsc_gpu_events_flush(struct fsc_gpu_events *v, struct fsc_err *err);
+/* Publishes queued records that ended until then, in time order. */
+int fsc_gpu_events_flush(struct fsc_gpu_events *v, uint64_t until_ns, struct fsc_err *err);
 /* Pending copies: their stream may yet be synchronised. In no total so far. */
 uint64_t fsc_gpu_events_pending(const struct fsc_gpu_events *v);
 /* Publishes pending copies without their end: before the last report, or when the process (0:

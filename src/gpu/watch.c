@@ -33,7 +33,7 @@ static int read_and_drain(struct fsc_gpu_watching *w, bool last, struct fsc_err 
 	const struct fsc_processes_to to = fsc_gpu_process_callbacks(w);
 	int rc = fsc_processes_read(w->processes, last, &to, err);
 
-	return rc ? rc : fsc_gpu_drain(w, err);
+	return rc ? rc : fsc_gpu_drain(w, last ? UINT64_MAX : fsc_gpu_complete_ns(), err);
 }
 
 static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
@@ -53,7 +53,7 @@ static int on_cpu(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 static int on_full(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n;
-	return fsc_gpu_drain(arg, err);
+	return fsc_gpu_drain(arg, fsc_gpu_complete_ns(), err);
 }
 
 static int gpu_tick(struct fsc_run *r, struct fsc_err *err)

@@ -44,8 +44,10 @@ struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w);
 int fsc_gpu_on_process(void *arg, uint32_t pid, struct fsc_gpu_process_facts *f,
 		       struct fsc_err *err);
 
-/* watch_records.c: reads the rings and publishes their events. */
-int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err);
+/* watch_records.c: reads the rings and publishes the events that ended until then. */
+int fsc_gpu_drain(struct fsc_gpu_watching *w, uint64_t until_ns, struct fsc_err *err);
+/* Until when the rings have everything that ended. */
+uint64_t fsc_gpu_complete_ns(void);
 int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err);
 
 /* watch_report.c */

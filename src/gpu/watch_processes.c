@@ -66,10 +66,11 @@ static int on_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* A program has ended: its records are read, then its state is dropped. */
-static int forget_program(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err *err)
+/* A program has ended before that time: its records are read, then its state is dropped. */
+static int forget_program(struct fsc_gpu_watching *w, pid_t pid, uint64_t until_ns,
+			  struct fsc_err *err)
 {
-	int rc = fsc_gpu_drain(w, err);
+	int rc = fsc_gpu_drain(w, until_ns, err);
 
 	if (!rc)
 		rc = fsc_gpu_events_settle(w->events, (uint32_t)pid, err);
@@ -82,7 +83,10 @@ static int forget_program(struct fsc_gpu_watching *w, pid_t pid, struct fsc_err 
 static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
-	int rc = forget_program(w, pid, err);
+	/* The kernel's record of the exit was read in an earlier tick. */
+	int rc = forget_program(
+	    w, pid, fsc_processes_has_events(w->processes) ? fsc_gpu_complete_ns() : UINT64_MAX,
+	    err);
 
 	fsc_gpu_session_forget(w->session, pid);
 	return rc;
@@ -93,7 +97,9 @@ static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = arg;
 
-	return fsc_gpu_books_knows(w->books, (uint32_t)pid) ? forget_program(w, pid, err) : 0;
+	return fsc_gpu_books_knows(w->books, (uint32_t)pid)
+		   ? forget_program(w, pid, fsc_clock_mono(), err)
+		   : 0;
 }
 
 struct fsc_processes_to fsc_gpu_process_callbacks(struct fsc_gpu_watching *w)

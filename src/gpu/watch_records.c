@@ -1,5 +1,6 @@
 /* Records from the rings: processed once their process is known to be a target. */
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "gpu/watch_priv.h"
 
 int fsc_gpu_on_event(void *arg, const struct fsc_gpu_event *e, uint32_t stack, struct fsc_err *err)
@@ -81,16 +82,24 @@ static int take_held(struct fsc_gpu_watching *w, struct fsc_err *err)
 	return rc;
 }
 
-int fsc_gpu_drain(struct fsc_gpu_watching *w, struct fsc_err *err)
+int fsc_gpu_drain(struct fsc_gpu_watching *w, uint64_t until_ns, struct fsc_err *err)
 {
 	struct record_arg t = {.w = w, .err = err};
-	int rc = fsc_namer_tick(w->namer, NULL, err);
+	int rc = take_held(w, err);
 
 	if (!rc)
-		rc = take_held(w, err);
-	if (!rc)
 		rc = fsc_gpu_session_drain(w->session, on_record, &t, err);
+	/* After the calls, so that all that their processes had mapped is known. */
 	if (!rc)
-		rc = fsc_gpu_events_flush(w->events, err);
+		rc = fsc_namer_tick(w->namer, NULL, err);
+	if (!rc)
+		rc = fsc_gpu_events_flush(w->events, until_ns, err);
 	return rc ? rc : fsc_sink_flush(&w->run->sink, err);
+}
+
+/* A call on one CPU may be read before an earlier one on another: only what is older than this is
+ * complete. */
+uint64_t fsc_gpu_complete_ns(void)
+{
+	return fsc_clock_mono() - 2000000;
 }

@@ -256,8 +256,9 @@ static bool has_exited(const struct reading *r, struct process *x, bool all)
 
 	if (x->ended == 1)
 		x->ended = 2;
-	/* Records of its name and exit may be pending: two readings from now they are not. */
-	if (exited && !x->has_verdict && !x->ended && r->p->mmaps) {
+	/* Records of its name, its last calls and its exit may be pending: two readings from now
+	 * they are not. */
+	if (exited && !x->ended && r->p->mmaps) {
 		x->ended = 1;
 		return false;
 	}

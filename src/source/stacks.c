@@ -326,7 +326,9 @@ static int drain_ring(struct fsc_stack_source *s, struct fsc_err *err)
 
 	if (rc || !s->opts.copies || s->copied > MOST_BYTES)
 		return rc;
-	return fsc_session_drain(fsc_live_session(s->live), queue_copy, s, err);
+	rc = fsc_session_drain(fsc_live_session(s->live), queue_copy, s, err);
+	/* Again, so that all that the processes of these copies had mapped is known. */
+	return rc ? rc : fsc_namer_tick(s->namer, fsc_live_session(s->live), err);
 }
 
 /* Emptying the ring has priority over unwinding: while copies arrive fast they are only queued,

@@ -159,7 +159,7 @@ static inline void gpu_flush(struct gpu_world *w)
 {
 	struct fsc_err err = {0};
 
-	gpu_ok(fsc_gpu_events_flush(w->events, &err), &err);
+	gpu_ok(fsc_gpu_events_flush(w->events, UINT64_MAX, &err), &err);
 }
 
 /* A record by itself, to its end. */
