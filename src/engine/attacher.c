@@ -50,7 +50,7 @@ static uint64_t link_missed(const struct fsc_link *l)
 }
 
 struct closing {
-	atomic_bool *busy; /* is cleared at the end; may be NULL */
+	atomic_uint *busy; /* counted down at the end; may be NULL */
 	size_t n;
 	int fds[];
 };
@@ -105,7 +105,7 @@ static void *close_all(void *arg)
 
 	close_together(c);
 	if (c->busy)
-		atomic_store(c->busy, false);
+		atomic_fetch_sub(c->busy, 1);
 	free(c);
 	return NULL;
 }
@@ -142,11 +142,11 @@ static void put_fd(struct closing *c, int fd)
 		close(fd);
 }
 
-/* A link's missed hits must be read before it is closed. Nothing waits for helpers: that would
- * delay the start of a run. */
-void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
+/* Takes the links with this tag off the list: helpers to one, probes to the other. A link's missed
+ * hits must be read before it is closed. Without memory for the lists they are closed at once. */
+static void take_links(struct fsc_attacher *a, uint32_t tag, struct closing *helpers,
+		       struct closing *probes)
 {
-	struct closing *helpers = new_closing(a), *probes = new_closing(a);
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->links.n; i++) {
@@ -160,6 +160,19 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 		put_fd(is_helper(l) ? helpers : probes, l->fd);
 	}
 	a->links.n = kept;
+}
+
+void fsc_attacher_await(struct fsc_attacher *a)
+{
+	join_threads(&a->droppers);
+}
+
+/* Nothing waits for helpers: that would delay the start of a run. */
+void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
+{
+	struct closing *helpers = new_closing(a), *probes = new_closing(a);
+
+	take_links(a, tag, helpers, probes);
 	if (helpers && helpers->n)
 		close_in_background(&a->closers, helpers);
 	else
@@ -167,22 +180,20 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 	if (probes)
 		close_all(probes);
 	if (tag == FSC_TAG_ALL)
-		join_threads(&a->droppers);
+		fsc_attacher_await(a);
 }
 
-void fsc_attacher_drop_later(struct fsc_attacher *a)
+void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag)
 {
 	struct closing *c = new_closing(a);
 
-	for (size_t i = 0; i < a->links.n; i++) {
-		a->missed += link_missed(link_at(a, i));
-		put_fd(c, link_at(a, i)->fd);
-	}
-	a->links.n = 0;
+	if (!atomic_load(&a->dropping))
+		fsc_attacher_await(a); /* they have ended */
+	take_links(a, tag, c, c);
 	if (!c)
 		return;
 	c->busy = &a->dropping;
-	atomic_store(c->busy, true);
+	atomic_fetch_add(c->busy, 1);
 	close_in_background(&a->droppers, c);
 }
 

@@ -19,7 +19,7 @@ struct fsc_attacher {
 	struct fsc_vec closers;	 /* pthread_t, of helpers */
 	struct fsc_vec droppers; /* pthread_t, of fsc_attacher_drop_later() */
 	uint64_t missed;	 /* by links that were dropped */
-	atomic_bool dropping;	 /* one of these is at work */
+	atomic_uint dropping;	 /* how many of these are at work */
 };
 
 /* Tags that no place has. The first two are for helpers, links that the run makes for itself: their
@@ -37,10 +37,12 @@ void fsc_attacher_release(struct fsc_attacher *a);
 int fsc_attacher_keep(struct fsc_attacher *a, int fd, uint32_t tag, struct fsc_err *err);
 /* Drops the links with this tag. Blocks for tens of milliseconds a link. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag);
-/* Drops all links without waiting: a thread does, and fsc_attacher_dropping() says whether it still
- * is. */
-void fsc_attacher_drop_later(struct fsc_attacher *a);
+/* Likewise without waiting: a thread does, and fsc_attacher_dropping() says whether one still is.
+ */
+void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag);
 bool fsc_attacher_dropping(const struct fsc_attacher *a);
+/* Waits until none is. */
+void fsc_attacher_await(struct fsc_attacher *a);
 /* Hits that the kernel missed, over all links so far. */
 uint64_t fsc_attacher_missed(const struct fsc_attacher *a);
 

@@ -232,16 +232,23 @@ static int report_next(void *record, size_t size, void *arg, struct fsc_err *err
 	return report_record(t->m, record, t->to, err);
 }
 
+int fsc_mmaps_pull(struct fsc_mmaps *m, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < m->buffers.n; i++)
+		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), err);
+	return rc;
+}
+
 /* Records may arrive in a buffer that was already read while others are read: only those from
  * before the start of the reading are complete. */
 int fsc_mmaps_read(struct fsc_mmaps *m, const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
 	struct reporting t = {m, to};
 	uint64_t began_ns = fsc_clock_mono();
-	int rc = 0;
+	int rc = fsc_mmaps_pull(m, err);
 
-	for (size_t i = 0; !rc && i < m->buffers.n; i++)
-		rc = read_buffer(m, FSC_AT(struct buffer, &m->buffers, i), err);
 	return rc ? rc : fsc_timeline_take(&m->pending, began_ns, report_next, &t, err);
 }
 

@@ -26,6 +26,9 @@ void fsc_mmaps_free(struct fsc_mmaps *m);
 /* Reports everything since the last time. Does not block. */
 int fsc_mmaps_read(struct fsc_mmaps *m, const struct fsc_mmaps_to *to, struct fsc_err *err);
 /* Records that the kernel dropped for lack of room. */
+/* Reads without reporting: what has come is reported the next time. Keeps the kernel's buffers from
+ * running over. */
+int fsc_mmaps_pull(struct fsc_mmaps *m, struct fsc_err *err);
 uint64_t fsc_mmaps_lost(const struct fsc_mmaps *m);
 
 #endif

@@ -70,10 +70,11 @@ int fsc_pool_template(const struct fsc_pool *p)
 	return FSC_AT(struct chunk, &p->chunks, 0)->fd;
 }
 
-/* Tells the programs of the last chunk. Slot 0 is for calibration. */
-static int install_chunk(struct fsc_pool *p, struct fsc_err *err)
+/* Tells the programs of a chunk, for which the kernel waits until they all know. Slot 0 is for
+ * calibration. */
+static int install_chunk(const struct fsc_pool *p, uint32_t i, struct fsc_err *err)
 {
-	uint32_t i = (uint32_t)p->chunks.n - 1, slot = i * FSC_CHUNK_SLOTS;
+	uint32_t slot = i * FSC_CHUNK_SLOTS;
 	const struct chunk *c = FSC_AT(struct chunk, &p->chunks, i);
 
 	if (bpf_map_update_elem(p->chunks_map, &i, &c->fd, BPF_ANY))
@@ -84,25 +85,33 @@ static int install_chunk(struct fsc_pool *p, struct fsc_err *err)
 	return 0;
 }
 
+static int install_new(void *arg, struct fsc_err *err)
+{
+	struct fsc_pool *p = arg;
+	int rc = 0;
+
+	for (; !rc && p->installed < p->chunks.n; p->installed += !rc)
+		rc = install_chunk(p, p->installed, err);
+	return rc;
+}
+
 int fsc_pool_install(struct fsc_pool *p, int chunks_map, int free_map, struct fsc_err *err)
 {
 	p->chunks_map = chunks_map;
 	p->free_map = free_map;
-	return install_chunk(p, err);
+	return install_new(p, err);
 }
 
-int fsc_pool_reserve(struct fsc_pool *p, uint32_t taken, size_t spare, struct fsc_err *err)
+int fsc_pool_reserve(struct fsc_pool *p, uint32_t taken, size_t spare,
+		     const struct fsc_meanwhile *m, struct fsc_err *err)
 {
 	const size_t wanted = (uint32_t)(taken - p->freed) + spare;
 	int rc = 0;
 
 	while (!rc && p->chunks.n * FSC_CHUNK_SLOTS < wanted &&
-	       p->chunks.n * FSC_CHUNK_SLOTS < p->most) {
+	       p->chunks.n * FSC_CHUNK_SLOTS < p->most)
 		rc = add_chunk(p, err);
-		if (!rc)
-			rc = install_chunk(p, err);
-	}
-	return rc;
+	return rc || p->installed == p->chunks.n ? rc : fsc_aside(install_new, p, m, err);
 }
 
 struct fsc_slot *fsc_pool_slot(const struct fsc_pool *p, uint32_t slot)

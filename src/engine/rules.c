@@ -24,13 +24,14 @@ uint64_t fsc_session_row_bystanders(const struct fsc_session *s, uint32_t row)
 	return fsc_counts_sum(&s->counts, s->cfg.calibrate_row + FSC_COUNTERS + s->first_row + row);
 }
 
-int fsc_session_reserve(struct fsc_session *s, size_t spare, struct fsc_err *err)
+int fsc_session_reserve(struct fsc_session *s, size_t spare, const struct fsc_meanwhile *m,
+			struct fsc_err *err)
 {
 	uint32_t zero = 0, taken;
 
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.next_slot), &zero, &taken))
 		return fsc_err_sys(err, errno, "cannot ask the kernel for the slots in use");
-	return fsc_pool_reserve(&s->pool, taken, spare, err);
+	return fsc_pool_reserve(&s->pool, taken, spare, m, err);
 }
 
 int fsc_session_set_rule(struct fsc_session *s, uint32_t row, const struct fsc_rule *rule,

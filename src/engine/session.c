@@ -395,10 +395,16 @@ void fsc_session_pause(struct fsc_session *s, uint32_t row)
 	fsc_attacher_drop(&s->attacher, row);
 }
 
+void fsc_session_pause_later(struct fsc_session *s, uint32_t row)
+{
+	fsc_attacher_drop_later(&s->attacher, row);
+}
+
 int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err)
 {
 	int rc;
 
+	fsc_attacher_await(&s->attacher);
 	s->resumed_row = row;
 	rc = attach_places(s, err);
 	s->resumed_row = -1;
@@ -414,7 +420,7 @@ void fsc_session_detach(struct fsc_session *s)
 void fsc_session_detach_later(struct fsc_session *s)
 {
 	s->detached = true;
-	fsc_attacher_drop_later(&s->attacher);
+	fsc_attacher_drop_later(&s->attacher, FSC_TAG_ALL);
 }
 
 bool fsc_session_still_detaching(const struct fsc_session *s)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/aside.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "probe/target.h"
@@ -104,6 +105,8 @@ int fsc_session_attach(struct fsc_session *s, struct fsc_err *err);
  * refuses stays detached and is listed as refused. Each blocks for some ten milliseconds. */
 void fsc_session_pause(struct fsc_session *s, uint32_t row);
 int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err);
+/* Like fsc_session_pause(), without waiting. */
+void fsc_session_pause_later(struct fsc_session *s, uint32_t row);
 /* Detaches every probe; counters stay readable. Harmless when called twice. */
 void fsc_session_detach(struct fsc_session *s);
 /* The same without waiting for the kernel: done when fsc_session_still_detaching() is false. */
@@ -157,7 +160,8 @@ int fsc_session_judge(struct fsc_session *s, enum fsc_judging how, struct fsc_er
 /* Hits of a row by processes whose calls do not count. */
 uint64_t fsc_session_row_bystanders(const struct fsc_session *s, uint32_t row);
 /* Allocates room for measurements until that many more keys fit, or as many as there may be. */
-int fsc_session_reserve(struct fsc_session *s, size_t spare, struct fsc_err *err);
+int fsc_session_reserve(struct fsc_session *s, size_t spare, const struct fsc_meanwhile *m,
+			struct fsc_err *err);
 /* Whether the calls of a process count from now on, if processes are judged. */
 int fsc_session_set_verdict(struct fsc_session *s, pid_t pid, bool wanted, struct fsc_err *err);
 /* Whether calls of a process without a verdict were counted. */

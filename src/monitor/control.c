@@ -37,7 +37,7 @@ int fsc_control_new(fsc_control_fn fn, void *arg, struct fsc_control **ret, stru
 	c->arg = arg;
 	c->limits = FSC_CONTROL_LIMITS;
 	c->listeners = FSC_VEC_INIT(struct listener);
-	c->clients = FSC_VEC_INIT(struct client);
+	c->clients = FSC_VEC_INIT(struct client *);
 	*ret = c;
 	return 0;
 }
@@ -49,7 +49,7 @@ void fsc_control_limit(struct fsc_control *c, struct fsc_control_limits limits)
 
 static struct client *client_at(const struct fsc_control *c, size_t i)
 {
-	return FSC_AT(struct client, &c->clients, i);
+	return *FSC_AT(struct client *, &c->clients, i);
 }
 
 static void close_client(struct client *x)
@@ -58,6 +58,7 @@ static void close_client(struct client *x)
 	fsc_buf_release(&x->in);
 	fsc_buf_release(&x->out);
 	json_decref(x->wants);
+	free(x);
 }
 
 uint64_t fsc_control_dropped(const struct fsc_control *c)
@@ -110,9 +111,10 @@ static void keep_alive(int fd)
 
 static int add_client(struct fsc_control *c, int fd, bool local, struct fsc_err *err)
 {
-	struct client *x = fsc_vec_push(&c->clients);
+	struct client *x = calloc(1, sizeof(*x));
 
-	if (!x) {
+	if (!x || fsc_vec_add(&c->clients, &x, err)) {
+		free(x);
 		close(fd);
 		return fsc_err_nomem(err);
 	}
@@ -296,16 +298,22 @@ static int answer_request(struct fsc_control *c, struct client *x, json_t *reque
 	return c->fn(request, x->local, b, c->arg, err);
 }
 
-static void handle_line(struct fsc_control *c, struct client *x, const char *line, size_t n)
+/* False: it has to wait, and will be handled again. */
+static bool handle_line(struct fsc_control *c, struct client *x, const char *line, size_t n)
 {
 	struct fsc_err err = {0};
 	json_error_t why;
 	json_t *request = json_loadb(line, n, JSON_REJECT_DUPLICATES, &why);
 	struct fsc_buf b = {0};
+	int rc = request ? answer_request(c, x, request, &b, &err)
+			 : fsc_err_set(&err, EINVAL, "not JSON: %s", why.text);
 
-	if (!request)
-		fsc_err_set(&err, EINVAL, "not JSON: %s", why.text);
-	else if (!answer_request(c, x, request, &b, &err) && x->wants != request) {
+	if (rc == -EAGAIN) {
+		json_decref(request);
+		fsc_buf_release(&b);
+		return false;
+	}
+	if (!rc && x->wants != request) {
 		fsc_json_line(&b, "done");
 		fsc_json_line_end(&b);
 	}
@@ -321,13 +329,33 @@ static void handle_line(struct fsc_control *c, struct client *x, const char *lin
 	fsc_buf_add(&x->out, fsc_buf_str(&b), b.n);
 	fsc_buf_release(&b);
 	flush_client(x);
+	return true;
+}
+
+/* Handles whole lines; false: the first of the rest has to wait. */
+static bool handle_lines(struct fsc_control *c, struct client *x)
+{
+	char *end;
+
+	while (x->in.n && (end = memchr(x->in.s, '\n', x->in.n))) {
+		size_t len = (size_t)(end - x->in.s);
+
+		if (!handle_line(c, x, x->in.s, len))
+			return false;
+		x->since = fsc_clock_mono();
+		x->in.n -= len + 1;
+		memmove(x->in.s, end + 1, x->in.n + 1);
+	}
+	return true;
 }
 
 static void read_client(struct fsc_control *c, struct client *x)
 {
-	char chunk[4096], *end;
+	char chunk[4096];
 	ssize_t n = 1;
 
+	if (!handle_lines(c, x))
+		return;
 	/* A client that does not read its answers gets no more of them. */
 	while (x->out.n - x->sent < MOST_UNREAD && (n = recv(x->fd, chunk, sizeof(chunk), 0)) > 0) {
 		fsc_buf_add(&x->in, chunk, (size_t)n);
@@ -335,14 +363,8 @@ static void read_client(struct fsc_control *c, struct client *x)
 			x->gone = true;
 			return;
 		}
-		while ((end = memchr(x->in.s, '\n', x->in.n))) {
-			size_t len = (size_t)(end - x->in.s);
-
-			handle_line(c, x, x->in.s, len);
-			x->since = fsc_clock_mono();
-			x->in.n -= len + 1;
-			memmove(x->in.s, end + 1, x->in.n + 1);
-		}
+		if (!handle_lines(c, x))
+			return;
 	}
 	if (n == 0) {
 		x->ends = true; /* no more requests, but it may still read */
@@ -363,10 +385,14 @@ static bool has_hung_up(const struct client *x)
 
 static void serve_client(struct fsc_control *c, struct client *x)
 {
+	if (x->served)
+		return; /* its request is being carried out */
+	x->served = true;
 	if (!x->ends)
 		read_client(c, x);
 	else
 		x->gone |= has_hung_up(x);
+	x->served = false;
 	report_dropped(x);
 	flush_client(x);
 	if (!x->gone && is_idle(c, x, fsc_clock_mono())) {
@@ -387,7 +413,7 @@ static void close_gone_clients(struct fsc_control *c)
 			c->n_local -= x->local;
 			close_client(x);
 		} else
-			*client_at(c, kept++) = *x;
+			*FSC_AT(struct client *, &c->clients, kept++) = x;
 	}
 	c->clients.n = kept;
 }
@@ -396,11 +422,13 @@ int fsc_control_run(struct fsc_control *c, struct fsc_err *err)
 {
 	int rc = 0;
 
+	c->depth++;
 	for (size_t i = 0; !rc && i < c->listeners.n; i++)
 		rc = accept_all(c, FSC_AT(struct listener, &c->listeners, i), err);
 	for (size_t i = 0; i < c->clients.n; i++)
 		serve_client(c, client_at(c, i));
-	close_gone_clients(c);
+	if (!--c->depth)
+		close_gone_clients(c);
 	return rc;
 }
 

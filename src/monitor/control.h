@@ -21,7 +21,7 @@ struct fsc_control_limits {
 #define FSC_CONTROL_LIMITS ((struct fsc_control_limits){.local = 32, .remote = 32, .idle_s = 30})
 
 /* Answers a request by appending lines to b; a failure is sent as an error. may_change: the client
- * is trusted. */
+ * is trusted. -EAGAIN: it has to wait, and is asked for again. It may call fsc_control_run(). */
 typedef int (*fsc_control_fn)(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
 			      struct fsc_err *err);
 

@@ -16,6 +16,7 @@ struct client {
 	bool local;	   /* connected to a Unix socket: trusted */
 	bool gone;	   /* to be closed */
 	bool ends;	   /* to be closed when all is sent */
+	bool served;	   /* its request is being carried out */
 	struct fsc_buf in; /* an incomplete request */
 	struct fsc_buf out;
 	size_t sent;   /* of out */
@@ -29,7 +30,8 @@ struct fsc_control {
 	fsc_control_fn fn;
 	void *arg;
 	struct fsc_vec listeners; /* struct listener */
-	struct fsc_vec clients;	  /* struct client */
+	struct fsc_vec clients;	  /* struct client *: they do not move */
+	unsigned depth;		  /* a request that takes long lets others be answered meanwhile */
 	struct fsc_control_limits limits;
 	size_t n_local;
 	uint64_t dropped, refused, timed_out;

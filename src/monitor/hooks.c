@@ -84,6 +84,16 @@ void fsc_hooks_free(struct fsc_hooks *h)
 	free(h);
 }
 
+void fsc_hooks_meanwhile(struct fsc_hooks *h, const struct fsc_meanwhile *m)
+{
+	h->meanwhile = *m;
+}
+
+bool fsc_hooks_trying(const struct fsc_hooks *h)
+{
+	return h->trying;
+}
+
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err)
 {
 	return fsc_finder_note(h->finder, pid, path, err);

@@ -3,6 +3,7 @@
 #ifndef FSC_MONITOR_HOOKS_H
 #define FSC_MONITOR_HOOKS_H
 
+#include "base/aside.h"
 #include "model/tally.h"
 #include "monitor/config.h"
 #include "run/processes.h"
@@ -13,6 +14,13 @@ struct fsc_hooks;
 int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *processes,
 		  struct fsc_hooks **ret, struct fsc_err *err);
 void fsc_hooks_free(struct fsc_hooks *h);
+/* Loads what does not depend on the files, which takes a while: not in the middle of a run. */
+int fsc_hooks_prepare(struct fsc_hooks *h, struct fsc_err *err);
+/* What goes on while files are searched and probes attached or detached, which may take seconds:
+ * anything that only reads. */
+void fsc_hooks_meanwhile(struct fsc_hooks *h, const struct fsc_meanwhile *m);
+/* Whether a configuration is being tried. */
+bool fsc_hooks_trying(const struct fsc_hooks *h);
 /* Tries another configuration: files are searched for its functions from now on, and
  * fsc_hooks_attach() attaches probes that do not count yet, while the existing ones go on; verdicts
  * are noted for later. Ends with fsc_hooks_commit() or fsc_hooks_abandon(). */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/log.h"
 #include "monitor/hooks_priv.h"
@@ -90,11 +91,11 @@ int fsc_hooks_reserve(struct fsc_hooks *h, struct fsc_err *err)
 
 	for (size_t i = 0; i < h->files.n; i++)
 		hooks += hooked_at(h, i)->targets.rows.n;
-	return h->session ? fsc_session_reserve(h->session, hooks + LITTLE, err) : 0;
+	return h->session ? fsc_session_reserve(h->session, hooks + LITTLE, &h->meanwhile, err) : 0;
 }
 
-/* Opened with the first file; without a session there is nothing to undo. */
-static int need_session(struct fsc_hooks *h, struct fsc_err *err)
+/* Without a session there is nothing to undo. */
+int fsc_hooks_prepare(struct fsc_hooks *h, struct fsc_err *err)
 {
 	int rc = h->session ? 0 : open_session(h, err);
 
@@ -190,11 +191,26 @@ static int open_part(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	return 0;
 }
 
+static int attach_job(void *arg, struct fsc_err *err)
+{
+	return fsc_session_attach(arg, err);
+}
+
+static int attach_part(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
+{
+	int rc;
+
+	f->attaching = true;
+	rc = fsc_aside(attach_job, f->part, &h->meanwhile, err);
+	f->attaching = false;
+	return rc;
+}
+
 /* Everything is set up before the first probe is attached, so that every hit counts, unless the
  * configuration is only being tried. */
 static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
-	int rc = need_session(h, err);
+	int rc = fsc_hooks_prepare(h, err);
 
 	if (!rc)
 		rc = number_rows(h, f, err);
@@ -212,7 +228,7 @@ static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	rc = fsc_hooks_reserve(h, err);
 	if (!rc && !h->trying)
 		rc = fsc_live_arm(f->live, err);
-	return rc ? rc : fsc_session_attach(f->part, err);
+	return rc ? rc : attach_part(h, f, err);
 }
 
 static void mark_mapped(const struct fsc_hooks *h, uint64_t inode)
@@ -222,20 +238,47 @@ static void mark_mapped(const struct fsc_hooks *h, uint64_t inode)
 			hooked_at(h, i)->scan = h->scans;
 }
 
+struct finding {
+	struct fsc_finder *finder;
+	struct fsc_targets *to;
+	struct fsc_vec inodes; /* uint64_t, of the files searched */
+};
+
+static int find_job(void *arg, struct fsc_err *err)
+{
+	struct finding *x = arg;
+	int rc = 0;
+
+	while (!rc && fsc_finder_busy(x->finder) && !fsc_targets_count(x->to)) {
+		uint64_t inode;
+
+		rc = fsc_finder_search_next(x->finder, x->to, err);
+		inode = fsc_finder_last_inode(x->finder);
+		if (!rc)
+			rc = fsc_vec_add(&x->inodes, &inode, err);
+	}
+	return rc;
+}
+
 /* The next file with functions to hook; *ret is NULL if there is none. */
 static int find_file(struct fsc_hooks *h, struct hooked **ret, struct fsc_err *err)
 {
-	struct hooked *f = calloc(1, sizeof(*f));
-	int rc = 0;
+	struct finding x = {.finder = h->finder, .inodes = FSC_VEC_INIT(uint64_t)};
+	struct hooked *f;
+	int rc;
 
 	*ret = NULL;
+	if (!fsc_finder_busy(h->finder))
+		return 0;
+	f = calloc(1, sizeof(*f));
 	if (!f)
 		return fsc_err_nomem(err);
 	fsc_targets_init(&f->targets);
-	while (!rc && fsc_finder_busy(h->finder) && !fsc_targets_count(&f->targets)) {
-		rc = fsc_finder_search_next(h->finder, &f->targets, err);
-		mark_mapped(h, fsc_finder_last_inode(h->finder));
-	}
+	x.to = &f->targets;
+	rc = fsc_aside(find_job, &x, &h->meanwhile, err);
+	for (size_t i = 0; i < x.inodes.n; i++)
+		mark_mapped(h, *FSC_AT(uint64_t, &x.inodes, i));
+	fsc_vec_release(&x.inodes);
 	f->inode = fsc_finder_last_inode(h->finder);
 	if (!rc && fsc_targets_count(&f->targets))
 		*ret = f;
@@ -293,6 +336,30 @@ void fsc_hooks_detach(struct fsc_hooks *h)
 		fsc_session_detach(hooked_at(h, i)->part);
 	if (h->session)
 		fsc_session_detach(h->session);
+}
+
+static bool is_detaching(const struct fsc_hooks *h, size_t first, size_t n)
+{
+	for (size_t i = first; i < first + n; i++)
+		if (fsc_session_still_detaching(hooked_at(h, i)->part))
+			return true;
+	return false;
+}
+
+void fsc_hooks_detach_files(struct fsc_hooks *h, size_t first, size_t n,
+			    bool (*ends)(const struct fsc_hooks *h, const struct hooked *f))
+{
+	const struct timespec step = {.tv_nsec = 2000000};
+
+	if (!h->meanwhile.fn)
+		return; /* closing them waits */
+	for (size_t i = first; i < first + n; i++)
+		if (ends(h, hooked_at(h, i)))
+			fsc_session_detach_later(hooked_at(h, i)->part);
+	while (is_detaching(h, first, n)) {
+		h->meanwhile.fn(h->meanwhile.arg);
+		nanosleep(&step, NULL);
+	}
 }
 
 /* ---- files that nobody maps any more ---- */

@@ -40,7 +40,7 @@ void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost)
 	struct hooked *f = hooked_at(h, cost->file);
 
 	f->hooks[cost->row].off = true;
-	fsc_session_pause(f->part, cost->row);
+	fsc_session_pause_later(f->part, cost->row);
 }
 
 static int resume_rows(struct hooked *f, uint32_t func, struct fsc_err *err)
@@ -183,12 +183,24 @@ static void close_books(const struct fsc_hooks *h, struct fsc_summary *s)
 		add_named(s->lost, max, &rest);
 }
 
+/* While a thread attaches its probes, no more of a file is known than what has been seen. */
+static int read_summary(struct fsc_live *live, const struct hooked *f, struct fsc_summary *ret,
+			struct fsc_err *err)
+{
+	if (!f || !f->attaching)
+		return fsc_live_summary(live, 0, false, 0, ret, err);
+	*ret = (struct fsc_summary){.cost_known = true, .ns_per_hit = fsc_live_row_cost(live, 0)};
+	for (uint32_t row = 0; row < f->targets.rows.n; row++)
+		ret->seen += fsc_session_seen(f->part, row);
+	return 0;
+}
+
 /* Adds the books of a file, and those of the session, which has none of its own functions. */
 static int add_summary(struct fsc_hooks *h, struct fsc_live *live, const struct hooked *f,
 		       struct fsc_summary *all, struct fsc_vec *partly, struct fsc_err *err)
 {
 	struct fsc_summary s;
-	int rc = fsc_live_summary(live, 0, false, 0, &s, err);
+	int rc = read_summary(live, f, &s, err);
 
 	if (rc)
 		return rc;

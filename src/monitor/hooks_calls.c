@@ -79,8 +79,12 @@ static int renew_namer(struct fsc_hooks *h, struct fsc_err *err)
 
 int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 {
-	int rc = renew_namer(h, err);
+	int rc;
 
+	/* Entries of two configurations are in force: which one a call belongs to is known then. */
+	if (h->trying)
+		return 0;
+	rc = renew_namer(h, err);
 	/* What was not found before may be there now. */
 	if (!rc && h->namer)
 		rc = fsc_namer_resolve(h->namer, err);

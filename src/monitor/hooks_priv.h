@@ -24,6 +24,7 @@ struct hooked {
 	struct hook *hooks; /* one per row */
 	uint64_t inode;	    /* its number */
 	uint64_t scan;	    /* the last one in which a process had it mapped */
+	bool attaching;	    /* its probes are being attached, by a thread */
 	bool closing;	    /* nobody has; its probes are being detached */
 };
 
@@ -68,6 +69,7 @@ struct fsc_hooks {
 	struct fsc_vec refusals; /* struct fsc_refusal */
 	fsc_hooks_call_fn on_call;
 	void *on_call_arg;
+	struct fsc_meanwhile meanwhile;
 	bool trying; /* config and finder above are those being tried */
 	struct {
 		const struct fsc_snoop_config *config;
@@ -93,6 +95,10 @@ int fsc_hooks_number(struct fsc_hooks *h, const struct fsc_snoop_func *e,
 		     const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err);
 /* Detaches a file; its measurements, if they are to be kept, have been read. */
 void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f);
+/* Starts to detach those of the files [first, first + n) that `ends` accepts, and waits for them.
+ */
+void fsc_hooks_detach_files(struct fsc_hooks *h, size_t first, size_t n,
+			    bool (*ends)(const struct fsc_hooks *h, const struct hooked *f));
 /* Detaches a file, keeping its measurements, calls and books. */
 int fsc_hooks_close_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err);
 /* The entries of its functions are searched for again when a process maps it. */

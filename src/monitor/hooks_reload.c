@@ -72,8 +72,15 @@ int fsc_hooks_try(struct fsc_hooks *h, const struct fsc_snoop_config *config, st
 	return 0;
 }
 
+static bool ends_anyway(const struct fsc_hooks *h, const struct hooked *f)
+{
+	(void)h, (void)f;
+	return true;
+}
+
 void fsc_hooks_abandon(struct fsc_hooks *h)
 {
+	fsc_hooks_detach_files(h, h->was.files, h->files.n - h->was.files, ends_anyway);
 	while (h->files.n > h->was.files)
 		fsc_hooks_free_file(h, hooked_at(h, --h->files.n));
 	fsc_finder_free(h->finder);
@@ -165,6 +172,7 @@ static void reload_files(struct fsc_hooks *h)
 {
 	size_t kept = 0;
 
+	fsc_hooks_detach_files(h, 0, h->was.files, fsc_hooks_will_end);
 	for (size_t i = 0; i < h->files.n; i++) {
 		struct hooked *f = hooked_at(h, i);
 		struct fsc_err why = {0};

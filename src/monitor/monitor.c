@@ -78,15 +78,50 @@ static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 	return fsc_processes_add(m->processes, pid, &to, err);
 }
 
-int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
+/* While something takes long: the page and the control socket are served, and nothing that the
+ * kernel sends is lost. */
+static void serve_meanwhile(void *arg)
+{
+	struct fsc_monitor *m = arg;
+	struct fsc_err err = {0};
+	bool was = m->busy;
+	int rc = fsc_processes_pull(m->processes, &err);
+
+	m->busy = true;
+	if (!rc)
+		rc = fsc_hooks_calls(m->hooks, false, &err);
+	if (rc)
+		fsc_monitor_spare(m, FSC_STEP_EVENTS, rc, &err);
+	fsc_forward_serve(m->forward);
+	if (m->control)
+		fsc_monitor_spare(m, FSC_STEP_CLIENT, fsc_control_run(m->control, &err), &err);
+	m->busy = was;
+}
+
+static int scan_all(struct fsc_monitor *m, struct fsc_err *err)
 {
 	const struct fsc_processes_to to = process_callbacks(m);
+	bool done = false;
+	int rc = 0;
+
+	m->scanning = false;
+	fsc_processes_scan_anew(m->processes);
+	while (!rc && !done) {
+		rc = fsc_processes_scan_part(m->processes, SCAN_NS, &to, &done, err);
+		if (!rc && !done && m->run->start_ns)
+			serve_meanwhile(m);
+	}
+	return rc;
+}
+
+int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
+{
 	int rc;
 
 	fsc_hooks_scan_begins(m->hooks);
 	rc = fsc_hooks_libraries(m->hooks, err);
 	if (!rc)
-		rc = fsc_processes_scan(m->processes, &to, err);
+		rc = scan_all(m, err);
 	if (!rc)
 		rc = fsc_hooks_attach(m->hooks, err);
 	m->scanned = !rc;
@@ -434,9 +469,12 @@ static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
 	int rc = note_command(m, err);
 
 	if (!rc)
+		rc = fsc_hooks_prepare(m->hooks, err);
+	if (!rc)
 		rc = fsc_monitor_scan(m, err);
 	if (rc)
 		return rc;
+	fsc_hooks_meanwhile(m->hooks, &(struct fsc_meanwhile){serve_meanwhile, m});
 	fsc_ledger_begin(m->ledger);
 	m->warn_ns = fsc_clock_mono();
 	m->cpu_start = fsc_cputime_machine();
@@ -476,6 +514,7 @@ static int monitor_detach(struct fsc_run *r, struct fsc_err *err)
 	int rc;
 
 	fsc_ledger_end(m->ledger);
+	fsc_hooks_meanwhile(m->hooks, &(struct fsc_meanwhile){0});
 	rc = read_events(m, false, false, err);
 	fsc_hooks_detach(m->hooks);
 	if (!rc)

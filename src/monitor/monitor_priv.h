@@ -48,6 +48,7 @@ struct fsc_monitor {
 	bool config_ok;
 	bool scanning; /* a part of the processes at each tick */
 	bool scanned;  /* all of them, in this tick */
+	bool busy;     /* with probes, which takes long: only questions are answered */
 	uint64_t reloads, failed_reloads;
 	uint64_t cpu_start;	  /* of the machine */
 	uint64_t events_dropped;  /* by the control socket, once it is closed */

@@ -280,6 +280,13 @@ static const struct {
 		{"status", answer_status, false}, {"add", answer_add, true},
 		{"remove", answer_remove, true},  {"reload", answer_reload, true}};
 
+/* While probes are attached or detached, nothing can be changed; and of two configurations there is
+ * no list. */
+static bool is_busy(const struct fsc_monitor *m, bool lists, bool changes)
+{
+	return m->busy && (changes || (lists && fsc_hooks_trying(m->hooks)));
+}
+
 int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
 		       struct fsc_err *err)
 {
@@ -295,6 +302,8 @@ int fsc_monitor_answer(const json_t *request, bool may_change, struct fsc_buf *b
 			return fsc_err_set(
 			    err, EPERM,
 			    "%s is not allowed over the network; use the control socket", what);
+		if (is_busy(arg, requests[i].fn == answer_list, requests[i].changes))
+			return -EAGAIN;
 		return requests[i].fn(arg, request, b, err);
 	}
 	fsc_nearest_text(&near, text, sizeof(text));

@@ -323,6 +323,11 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 	return rc ? rc : remove_exited(&r, false, err);
 }
 
+int fsc_processes_pull(struct fsc_processes *p, struct fsc_err *err)
+{
+	return p->mmaps ? fsc_mmaps_pull(p->mmaps, err) : 0;
+}
+
 /* ---- running processes ---- */
 
 static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
@@ -333,7 +338,7 @@ static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 	return rc || !x->wanted ? rc : fsc_process_report_mapped(r, pid, err);
 }
 
-static void end_scan(struct fsc_processes *p)
+void fsc_processes_scan_anew(struct fsc_processes *p)
 {
 	if (p->scanned)
 		closedir(p->scanned);
@@ -360,7 +365,7 @@ int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct f
 	} while (!rc && e && fsc_clock_mono() - start < ns);
 	if (!rc && e)
 		return 0;
-	end_scan(p);
+	fsc_processes_scan_anew(p);
 	*ret_done = !rc;
 	return rc ? rc : remove_exited(&r, true, err);
 }
@@ -370,7 +375,7 @@ int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *t
 {
 	bool done;
 
-	end_scan(p);
+	fsc_processes_scan_anew(p);
 	return fsc_processes_scan_part(p, UINT64_MAX, to, &done, err);
 }
 

@@ -49,9 +49,13 @@ int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *t
  * checked. */
 int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct fsc_processes_to *to,
 			    bool *ret_done, struct fsc_err *err);
+/* The next part is the first one. */
+void fsc_processes_scan_anew(struct fsc_processes *p);
 /* Reads pending records. last: pending verdicts are made now. */
 int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_processes_to *to,
 		       struct fsc_err *err);
+/* Reads them without looking at them: for one who has no time now, so that none are lost. */
+int fsc_processes_pull(struct fsc_processes *p, struct fsc_err *err);
 /* Whether the kernel reports new processes; otherwise only scans find them. */
 bool fsc_processes_has_events(const struct fsc_processes *p);
 /* A process that made a call: gets its verdict now if it is pending. */

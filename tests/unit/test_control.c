@@ -21,8 +21,10 @@
 #include "monitor/control.h"
 
 static char dir[64], path[96];
-static unsigned asked;	   /* how often the monitor was */
-static size_t answer_size; /* of what it answers to "big" */
+static unsigned asked;		      /* how often the monitor was */
+static size_t answer_size;	      /* of what it answers to "big" */
+static struct fsc_control *busy_with; /* "long" serves the others meanwhile */
+static bool busy;
 
 /* The monitor: repeats what it was asked, fails when it is told to. */
 static int answer(const json_t *request, bool may_change, struct fsc_buf *b, void *arg,
@@ -43,6 +45,14 @@ static int answer(const json_t *request, bool may_change, struct fsc_buf *b, voi
 			fsc_buf_putc(b, 'x');
 		fsc_buf_puts(b, "\"}\n");
 		return 0;
+	}
+	if (!strcmp(what, "change") && busy)
+		return -EAGAIN;
+	if (!strcmp(what, "long")) {
+		busy = true;
+		for (int i = 0; i < 3; i++)
+			assert_int_equal(fsc_control_run(busy_with, err), 0);
+		busy = false;
 	}
 	fsc_buf_printf(b, "{\"type\":\"%s\",\"may_change\":%s}\n", what,
 		       may_change ? "true" : "false");
@@ -138,6 +148,42 @@ static void a_request_is_answered(void **state)
 	close(fd);
 	run(c);
 	assert_int_equal(fsc_control_clients(c), 0);
+	fsc_control_free(c);
+}
+
+/* Questions at once, changes afterwards; clients come and go meanwhile. */
+static void others_are_answered_during_a_long_request(void **state)
+{
+	enum { OTHERS = 20 };
+	struct fsc_control *c = busy_with = make(path);
+	int fd = client(), change = client(), others[OTHERS];
+
+	(void)state;
+	say(fd, "{\"request\":\"long\"}\n{\"request\":\"after\"}\n");
+	say(change, "{\"request\":\"change\"}\n{\"request\":\"b\"}\n");
+	for (int i = 0; i < OTHERS; i++) {
+		others[i] = client();
+		say(others[i], "{\"request\":\"a\"}\n");
+		shutdown(others[i], SHUT_WR);
+	}
+	run(c);
+	assert_string_equal(heard(fd),
+			    "{\"type\":\"long\",\"may_change\":true}\n{\"type\":\"done\"}\n"
+			    "{\"type\":\"after\",\"may_change\":true}\n{\"type\":\"done\"}\n");
+	assert_string_equal(heard(change),
+			    "{\"type\":\"change\",\"may_change\":true}\n{\"type\":\"done\"}\n"
+			    "{\"type\":\"b\",\"may_change\":true}\n{\"type\":\"done\"}\n");
+	for (int i = 0; i < OTHERS; i++) {
+		assert_string_equal(heard(others[i]),
+				    "{\"type\":\"a\",\"may_change\":true}\n{\"type\":\"done\"}\n");
+		close(others[i]);
+	}
+	/* The change three times in vain. */
+	assert_int_equal(asked, 2 + 3 + 2 + OTHERS);
+	run(c);
+	assert_int_equal(fsc_control_clients(c), 2);
+	close(fd);
+	close(change);
 	fsc_control_free(c);
 }
 
@@ -683,6 +729,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    ALONE(a_request_is_answered),
+	    ALONE(others_are_answered_during_a_long_request),
 	    ALONE(requests_come_in_pieces),
 	    ALONE(whoever_asks_no_more_may_still_read),
 	    ALONE(failures_are_answered_with_their_words),
