@@ -1,5 +1,7 @@
 # Containers made by hand, of overlay mounts in mount and pid namespaces: however many mounts show a file of an image, it is one inode
 # in the kernel, and each of its calls counts once.
+#
+# What an overlay shows depends on the kernel, so all of them run in guests with Linux 6.1 and 6.12 as well.
 load common
 load measure
 load snoop
@@ -96,6 +98,7 @@ once() {
 
 # ---- the monitor ----
 
+# bats test_tags=containers
 @test "five containers of one image, one after another" {
 	local i
 	snoop -v
@@ -114,6 +117,7 @@ once() {
 	once 5000
 }
 
+# bats test_tags=containers,guest,long
 @test "three containers of one image at once, running before the monitor and started later" {
 	container a
 	container b apart
@@ -126,6 +130,7 @@ once() {
 	once 6000
 }
 
+# bats test_tags=containers
 @test "functions of the programs of targets by name, in containers" {
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["contained"]}'
 	container a
@@ -137,6 +142,7 @@ once() {
 	once 3000
 }
 
+# bats test_tags=containers
 @test "a container that is a chroot has the names of its inside" {
 	configure '"custom_sym": {"work": "work"}, "targets": {"names": ["contained"]}'
 	container a chroot
@@ -148,6 +154,7 @@ once() {
 	once 1100
 }
 
+# bats test_tags=containers
 @test "a container, then the file of the image itself" {
 	container a
 	snoop -v
@@ -158,6 +165,7 @@ once() {
 	once 1500
 }
 
+# bats test_tags=containers
 @test "the file of the image itself, then a container" {
 	start_runner "$TMP/image/bin/contained"
 	snoop -v
@@ -170,6 +178,7 @@ once() {
 	assert_eq "seen" 1500 "$(summary seen)"
 }
 
+# bats test_tags=containers
 @test "a program copied up is a file of its own, also under the numbers of one before" {
 	snoop -v
 	container a
@@ -185,6 +194,7 @@ once() {
 	once 1320
 }
 
+# bats test_tags=containers
 @test "a reload keeps to one place" {
 	container a
 	container b
@@ -204,6 +214,7 @@ once() {
 
 # ---- the other commands ----
 
+# bats test_tags=containers
 @test "count, time, stack and trace with the processes of two containers" {
 	local pids
 	container a
@@ -235,6 +246,7 @@ once() {
 	assert_eq "calls traced" 30 "$(summary seen)"
 }
 
+# bats test_tags=containers
 @test "count: two containers, one with a program of its own" {
 	container a
 	container b copied
@@ -247,6 +259,7 @@ once() {
 	assert_eq "of the second" 200 "$(calls function=work "pid=${PID_OF[b]}")"
 }
 
+# bats test_tags=containers
 @test "nothing is left in a container after the trial" {
 	local address
 	container a
