@@ -6,6 +6,7 @@
 #   make vm-fetch              kernels, root file systems, arm64 sysroot
 #   make test-vm               all guests, one after the other
 #   make test-vm-amd64-6.1     one guest
+#   make test-vm-systemd       the monitor as a service, in guests that boot systemd
 #   tests/vm/run GUEST --exec 'COMMAND'      look around in a guest
 
 # Those that take longest first.
@@ -15,17 +16,20 @@ VM_GUESTS := amd64-6.12 amd64-6.1 arm64-6.12 amd64-6.18 amd64-newest
 VM_PACKAGES := qemu-system-x86 qemu-system-arm cpio debian-archive-keyring \
 	gcc-aarch64-linux-gnu g++-aarch64-linux-gnu
 
-.PHONY: vm-fetch test-vm $(VM_GUESTS:%=test-vm-%)
+.PHONY: vm-fetch test-vm test-vm-systemd $(VM_GUESTS:%=test-vm-%)
 
 vm-fetch:
 	set -e; for guest in $(VM_GUESTS); do tests/vm/kernel $$guest; done
 	tests/vm/qemu
-	tests/vm/rootfs amd64
+	tests/vm/rootfs amd64 systemd
 	tests/vm/rootfs arm64
 	tests/vm/sysroot arm64
 
 test-vm:
 	+@MAKE='$(MAKE)' tests/vm/suite $(VM_GUESTS)
+
+test-vm-systemd:
+	+@MAKE='$(MAKE)' VM_ROOT=systemd tests/vm/suite amd64-6.12 amd64-6.1
 
 $(VM_GUESTS:%=test-vm-%): test-vm-%:
 	+@MAKE='$(MAKE)' tests/vm/suite $*

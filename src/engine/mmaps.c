@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,6 +54,24 @@ static void fsc_mmaps_freep(struct fsc_mmaps **m)
 	fsc_mmaps_free(*m);
 }
 
+/* Debian's kernels have a level above the others', at which CAP_PERFMON does not count. */
+static bool events_need_admin(void)
+{
+	FSC_AUTO(fsc_fclosep) FILE *f = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	int level = 0;
+
+	return f && fscanf(f, "%d", &level) == 1 && level > 2;
+}
+
+static int open_refused(int code, struct fsc_err *err)
+{
+	if (code == EACCES && events_need_admin())
+		return fsc_err_sys(err, code,
+				   "cannot monitor what processes map without CAP_SYS_ADMIN, or "
+				   "sysctl kernel.perf_event_paranoid=2");
+	return fsc_err_sys(err, code, "cannot monitor what processes map");
+}
+
 static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 {
 	struct perf_event_attr attr = {
@@ -79,7 +98,7 @@ static int open_cpu(struct fsc_mmaps *m, int cpu, struct fsc_err *err)
 	if (fd < 0 && errno == ENODEV)
 		return 0; /* an offline CPU */
 	if (fd < 0)
-		return fsc_err_sys(err, errno, "cannot monitor what processes map");
+		return open_refused(errno, err);
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	b = p == MAP_FAILED ? NULL : fsc_vec_push(&m->buffers);
 	if (!b) {
