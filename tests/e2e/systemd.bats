@@ -1,6 +1,6 @@
 # The monitor as a service of a systemd that booted the machine, with the unit of deploy/systemd as it is: started, reloaded, killed
-# and stopped by systemctl, its calls counted exactly. The target is the fixture runner as a service of another user. Only
-# in guests (`make test-vm-systemd`): units and programs are installed where they belong.
+# and stopped by systemctl, its calls counted exactly. The targets are the fixture runner as a service of another user, and in
+# containers of podman. Only in guests (`make test-vm-systemd`): units and programs are installed where they belong.
 #
 # Waiting is for a condition, with a deadline; an emulated guest takes seconds for what takes a machine a moment. Calls are shown when
 # it is certain that their process is a target: without perf events (kernel.perf_event_paranoid of Debian) that takes a moment more.
@@ -194,4 +194,83 @@ restarts_are() {
 
 failed_once() {
 	(($(shown NRestarts) > 0))
+}
+
+# ---- podman ----
+
+# container NAME: one of the image, with its pipes in $TMP/NAME; its pid outside is in PID_OF[NAME].
+container() {
+	local word
+	mkdir -p "$TMP/$1"
+	mkfifo "$TMP/$1/to" "$TMP/$1/from"
+	podman run -d --name "$1" --network none -v "$TMP/$1:/io" localhost/contained /bin/busybox sh -c \
+		'exec /bin/contained 0<>/io/to 1<>/io/from' >"$TMP/$1/id" 2>"$TMP/$1/err" 3>&- || fail "podman run: $(<"$TMP/$1/err")"
+	read -r -t 60 word _ <>"$TMP/$1/from" || fail "container $1 does not speak: $(podman logs "$1" 2>&1)"
+	assert_eq "first word of $1" runner "$word"
+	PID_OF[$1]=$(podman inspect -f '{{.State.Pid}}' "$1")
+}
+
+# in_container NAME COMMAND...: as ask.
+in_container() {
+	printf '%s\n' "${*:2}" >"$TMP/$1/to"
+	read -r -t 60 WORD _ <>"$TMP/$1/from" || fail "container $1 is gone, at: ${*:2}"
+	assert_eq "answer to ${*:2}" "done" "$WORD"
+}
+
+image() {
+	command -v podman >/dev/null || skip "podman is not installed"
+	mkdir -p image/bin image/io
+	cp "$FIXTURES/runner-static" image/bin/contained
+	cp "$(command -v busybox)" image/bin/busybox
+	podman rm -f -a >/dev/null 2>&1 3>&- || true
+	tar -C image -c . | podman import - localhost/contained >imported 2>&1 3>&- || fail "podman import: $(<imported)"
+}
+
+# bats test_tags=systemd
+@test "podman: three containers of one image, before the monitor, beside it and after one is gone" {
+	declare -gA PID_OF=()
+	image
+	container a
+	container b
+	serve contained
+	in_container a go 1000
+	in_container b go 200
+	patiently counted_is work 1200
+	podman rm -f -t 0 a >/dev/null 3>&-
+	container c
+	in_container b go 30
+	in_container c go 4
+	patiently counted_is work 1234
+	ctl list
+	assert_eq "places" 1 "$(field places "$(grep '"function":"work"' answer)")"
+	stopped
+	assert_match "the journal" "$(said)" 'seen 1234 = kept 1234'
+	podman rm -f -t 0 -a >/dev/null 3>&-
+}
+
+# bats test_tags=systemd
+@test "podman: count and time by the pids of three containers" {
+	declare -gA PID_OF=()
+	image
+	container a
+	container b
+	container c
+	arm -f json -p "${PID_OF[a]},${PID_OF[b]},${PID_OF[c]}" --by pid :work
+	in_container a go 1000
+	in_container b go 200
+	in_container c go 30
+	finish
+	books_close
+	assert_eq "of the first" 1000 "$(calls function=work "pid=${PID_OF[a]}")"
+	assert_eq "of the second" 200 "$(calls function=work "pid=${PID_OF[b]}")"
+	assert_eq "of the third" 30 "$(calls function=work "pid=${PID_OF[c]}")"
+	assert_eq "seen" 1230 "$(summary seen)"
+	arm_as time -f json -p "${PID_OF[a]},${PID_OF[b]},${PID_OF[c]}" :work
+	in_container a go 100
+	in_container b go 20
+	in_container c go 3
+	finish
+	closed latency
+	assert_timed work 123 binary=/bin/contained
+	podman rm -f -t 0 -a >/dev/null 3>&-
 }
