@@ -45,6 +45,11 @@ test-web-deps:
 	cp tests/web/package.json tests/web/package-lock.json $(O)/web/
 	cd $(O)/web && npm ci --ignore-scripts --no-audit --no-fund
 
+# A collector of OpenTelemetry's, likewise, for tests/e2e/collector.bats.
+.PHONY: test-otel-deps
+test-otel-deps:
+	tests/otel/build
+
 # The sanitized program for the end-to-end tests, of the objects that the unit tests are made of: `make SAN=1`.
 $(O)/san/funcscope: src/main.c tests/e2e/sanitized.c $(UNIT_LIB) $(UNIT_GEN)
 	@mkdir -p $(@D)
