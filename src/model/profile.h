@@ -77,6 +77,7 @@ struct fsc_bystanders {
 	bool known; /* not all processes were traced */
 	bool more;  /* more processes than could be distinguished */
 	uint64_t hits;
+	double ns; /* what they cost, of a monitor: up to the last second */
 	size_t processes;
 	size_t partly; /* traced processes with untraced threads that hit the probes */
 };

@@ -7,16 +7,18 @@
 
 /* ---- cost ---- */
 
-static void add_cost(const struct fsc_hooks *h, struct hooked *f, size_t file,
-		     struct fsc_hooks_cost *ret)
+static void add_cost(struct fsc_hooks *h, struct hooked *f, size_t file, struct fsc_hooks_cost *ret)
 {
 	for (uint32_t row = 0; row < f->targets.rows.n; row++) {
 		struct hook *x = &f->hooks[row];
-		uint64_t hits =
-		    fsc_session_seen(f->part, row) + fsc_session_row_bystanders(f->part, row);
-		double ns = (double)(hits - x->cost_seen) * fsc_live_row_cost(f->live, row);
+		uint64_t bystanders = fsc_session_row_bystanders(f->part, row);
+		uint64_t hits = fsc_session_seen(f->part, row) + bystanders;
+		double each = fsc_live_row_cost(f->live, row);
+		double ns = (double)(hits - x->cost_hits) * each;
 
-		x->cost_seen = hits;
+		h->bystanders_ns += (double)(bystanders - x->cost_bystanders) * each;
+		x->cost_hits = hits;
+		x->cost_bystanders = bystanders;
 		ret->ns += ns;
 		if (x->entry < 0 || x->off || ns <= ret->costliest_ns)
 			continue;
@@ -208,6 +210,7 @@ static int add_summary(struct fsc_hooks *h, struct fsc_live *live, const struct 
 		subtract_silent(f, &s);
 	else
 		all->bystanders = s.bystanders;
+	all->bystanders.ns = h->bystanders_ns;
 	all->bystanders.known &= !fsc_filter_passes_all(&h->config->targets);
 	add_books(all, &s);
 	rc = add_refusals(&h->refusals, s.refused, s.n_refused, err);

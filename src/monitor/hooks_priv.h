@@ -9,11 +9,12 @@
 
 /* A function of a file. */
 struct hook {
-	uint32_t func;	    /* its number */
-	uint32_t id;	    /* of its entry */
-	int32_t entry;	    /* in the configuration; -1: none any more, it is muted */
-	bool off;	    /* detached for its cost */
-	uint64_t cost_seen; /* hits at the last fsc_hooks_cost() */
+	uint32_t func; /* its number */
+	uint32_t id;   /* of its entry */
+	int32_t entry; /* in the configuration; -1: none any more, it is muted */
+	bool off;      /* detached for its cost */
+	/* At the last fsc_hooks_cost(). */
+	uint64_t cost_hits, cost_bystanders;
 };
 
 /* A file with functions that are probed: a part of the session. */
@@ -62,6 +63,7 @@ struct fsc_hooks {
 	bool urgent;		   /* a process that is not a target has calls to be dropped */
 	uint64_t not_target;	   /* calls of processes that turned out not to be targets */
 	uint64_t pending;	   /* calls without a verdict at the last reading */
+	double bystanders_ns;	   /* what the hits of other processes have cost them */
 	uint64_t scans;
 	struct fsc_costs costs; /* measured once, for all */
 	struct fsc_namer *namer;

@@ -149,6 +149,13 @@ static void fill_bystanders(struct page *p, const struct metric *m)
 		put_value(p, NULL, NULL, (double)p->s->books->bystanders.hits);
 }
 
+static void fill_bystander_cost(struct page *p, const struct metric *m)
+{
+	(void)m;
+	if (p->s->books && p->s->books->bystanders.known)
+		put_value(p, NULL, NULL, p->s->books->bystanders.ns / 1e9);
+}
+
 static void fill_cost(struct page *p, const struct metric *m)
 {
 	(void)m;
@@ -363,6 +370,12 @@ static const struct metric metrics[] = {
       "Probe hits by processes that are not targets: each costs them funcscope_probe_cost_seconds.",
       FSC_COUNTER},
      fill_bystanders,
+     0},
+    {{"funcscope_bystander_seconds_total", NULL,
+      "CPU time that probe hits have cost processes that are not targets, by the measured cost of "
+      "a hit.",
+      FSC_COUNTER},
+     fill_bystander_cost,
      0},
     {{"funcscope_returns_unmatched_total", NULL,
       "Returns of calls that began before the probes were attached.", FSC_COUNTER},

@@ -123,6 +123,30 @@ never_back() {
 	assert_timed work $((101 + 102 + 103 + 1000))
 }
 
+# paid: the page has more hits of strangers than none, and what they cost.
+paid() {
+	page text/plain
+	awk '/^funcscope_bystander_hits_total / { hits = $2 } /^funcscope_bystander_seconds_total / { s = $2 }
+		END { exit !(hits > 0 && s > 0 && s < hits) }' page
+}
+
+@test "fleet: who else pays is a metric, with what it cost" {
+	not_in_guest
+	need_command curl
+	cp "$FIXTURES/runner" target
+	cp "$FIXTURES/runner" other
+	PAGE_PORT=$(free_port)
+	start_runner "$TMP/other"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": ["'"$TMP"'/target", "'"$TMP"'/other"]}}, "targets": {"names": ["target"]},
+		"prometheus": {"listen": ":'"$PAGE_PORT"'"}'
+	snoop
+	ask go 101
+	# Until it was known not to be a target, it counted.
+	ask go 102
+	eventually paid
+	ended
+}
+
 @test "fleet: who else pays is counted: hits of processes that use a watched library and are no targets" {
 	cp "$FIXTURES/runner" target
 	cp "$FIXTURES/runner" other
