@@ -198,10 +198,21 @@ int fsc_tally_move_parts(struct fsc_tally *t,
 	return 0;
 }
 
-/* What was moved counts nothing in the source any more. */
-int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
-		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
-		    void *arg, struct fsc_err *err)
+/* Moves everything, or only the parts of processes for which `only` returns true. What was moved
+ * counts nothing in the source any more. */
+struct draining {
+	bool (*only)(uint32_t pid, void *arg);
+	new_owner_fn which;
+	void *arg;
+};
+
+static bool is_drained(const struct draining *d, uint32_t pid)
+{
+	return !d->only || d->only(pid, d->arg);
+}
+
+static int drain_errors(struct fsc_tally *t, struct fsc_tally *from, const struct draining *d,
+			struct fsc_err *err)
 {
 	int rc = 0;
 
@@ -210,19 +221,41 @@ int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
 		const struct fsc_count *key =
 		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
 
-		if (e->n)
-			rc = fsc_tally_error(t, key->func, owner_of(key, &e->code, which, arg),
-					     e->code, e->n, err);
+		if (!e->n || !is_drained(d, key->pid))
+			continue;
+		rc = fsc_tally_error(t, key->func, owner_of(key, &e->code, d->which, d->arg),
+				     e->code, e->n, err);
 		e->n = rc ? e->n : 0;
 	}
+	return rc;
+}
+
+static int drain_rows(struct fsc_tally *t, struct fsc_tally *from, const struct draining *d,
+		      struct fsc_err *err)
+{
+	int rc = 0;
+
 	for (size_t i = 0; !rc && i < from->calls.rows.n; i++) {
 		struct fsc_latency *row = FSC_AT(struct fsc_latency, &from->calls.rows, i);
 
-		if (row->slot->count)
-			rc = add_row(t, row, owner_of(&row->key, NULL, which, arg), err);
+		if (!row->slot->count || !is_drained(d, row->key.pid))
+			continue;
+		rc = add_row(t, row, owner_of(&row->key, NULL, d->which, d->arg), err);
 		if (!rc)
 			memset(row->slot, 0, sizeof(*row->slot));
 	}
+	return rc;
+}
+
+int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
+		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+		    void *arg, struct fsc_err *err)
+{
+	const struct draining d = {.which = which, .arg = arg};
+	int rc = drain_errors(t, from, &d, err);
+
+	if (!rc)
+		rc = drain_rows(t, from, &d, err);
 	if (rc)
 		return rc;
 	fsc_tally_release(from);
@@ -230,20 +263,14 @@ int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
 	return 0;
 }
 
-struct by_pid {
-	bool (*which)(uint32_t pid, uint32_t *to, void *arg);
-	void *arg;
-};
-
-static bool move_by_pid(const struct fsc_tally_part *p, uint32_t *to, void *arg)
+int fsc_tally_take(struct fsc_tally *t, struct fsc_tally *from,
+		   bool (*only)(uint32_t pid, void *arg), void *arg, struct fsc_err *err)
 {
-	const struct by_pid *x = arg;
+	const struct draining d = {.only = only, .arg = arg};
+	int rc = drain_errors(t, from, &d, err);
 
-	return x->which(p->pid, to, x->arg);
-}
-
-int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
-		   void *arg, struct fsc_err *err)
-{
-	return fsc_tally_move_parts(t, move_by_pid, &(struct by_pid){which, arg}, err);
+	if (!rc)
+		rc = drain_rows(t, from, &d, err);
+	/* Frees the rows that are empty now. */
+	return rc ? rc : fsc_tally_move_parts(from, NULL, NULL, err);
 }

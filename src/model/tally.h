@@ -47,8 +47,9 @@ int fsc_tally_move_parts(struct fsc_tally *t,
 int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
 		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 		    void *arg, struct fsc_err *err);
-/* Moves the rows of processes for which `which` returns true to the process *to. */
-int fsc_tally_move(struct fsc_tally *t, bool (*which)(uint32_t pid, uint32_t *to, void *arg),
-		   void *arg, struct fsc_err *err);
+/* Moves what another tally has of processes for which `only` returns true, as theirs; failures as
+ * above. */
+int fsc_tally_take(struct fsc_tally *t, struct fsc_tally *from,
+		   bool (*only)(uint32_t pid, void *arg), void *arg, struct fsc_err *err);
 
 #endif

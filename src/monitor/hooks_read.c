@@ -277,11 +277,10 @@ static int keep_retired(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc
 	return rc;
 }
 
-static bool to_nobody(uint32_t pid, uint32_t *to, void *arg)
+static bool has_exited(uint32_t pid, void *arg)
 {
 	const struct retired *r = find_retired(arg, (pid_t)pid);
 
-	*to = FSC_TALLY_NOBODY;
 	return r && !r->alive;
 }
 
@@ -299,7 +298,7 @@ static int drop_retired(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc
 			rc = keep_retired(h, ended, err);
 	}
 	if (!rc && h->retired.n && h->closed.calls.rows.n)
-		rc = fsc_tally_move(&h->closed, to_nobody, h, err);
+		rc = fsc_tally_take(ended, &h->closed, has_exited, h, err);
 	/* After a failure they are tried again. */
 	if (!rc)
 		forget_retired(h);

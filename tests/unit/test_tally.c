@@ -166,16 +166,16 @@ static void merging_together_makes_them_nobodys(void **state)
 	fsc_tally_release(&b);
 }
 
-static bool odd_ones_to_nobody(uint32_t pid, uint32_t *to, void *arg)
+static bool odd_ones_to_nobody(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 {
 	(void)arg;
 	*to = FSC_TALLY_NOBODY;
-	return pid % 2;
+	return p->pid % 2;
 }
 
-static bool all_folded(uint32_t pid, uint32_t *to, void *arg)
+static bool all_folded(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 {
-	(void)pid, (void)arg;
+	(void)p, (void)arg;
 	*to = FSC_TALLY_FOLDED;
 	return true;
 }
@@ -194,7 +194,7 @@ static void moving_loses_nothing(void **state)
 		add(&t, pid % 3 ? 0 : 1, pid, pid, 2);
 		fsc_tally_error(&t, pid % 3 ? 0 : 1, pid, pid % 5, 1, NULL);
 	}
-	assert_int_equal(fsc_tally_move(&t, odd_ones_to_nobody, NULL, NULL), 0);
+	assert_int_equal(fsc_tally_move_parts(&t, odd_ones_to_nobody, NULL, NULL), 0);
 	assert_int_equal(all_calls(&t), 200);
 	assert_int_equal(all_errors(&t), 100);
 	assert_int_equal(t.calls.rows.n, 52);
@@ -204,12 +204,45 @@ static void moving_loses_nothing(void **state)
 	assert_int_equal(t.calls.n_funcs, 2);
 	assert_int_equal(t.calls.by, FSC_BY_PID);
 	assert_false(row(&t, 0, 2)->folded);
-	assert_int_equal(fsc_tally_move(&t, all_folded, NULL, NULL), 0);
+	assert_int_equal(fsc_tally_move_parts(&t, all_folded, NULL, NULL), 0);
 	assert_int_equal(t.calls.rows.n, 2);
 	assert_true(row(&t, 0, FSC_TALLY_FOLDED)->folded);
 	assert_int_equal(all_calls(&t), 200);
 	assert_int_equal(all_errors(&t), 100);
 	fsc_tally_release(&t);
+}
+
+static bool is_eight(uint32_t pid, void *arg)
+{
+	(void)arg;
+	return pid == 8;
+}
+
+static void taking_leaves_the_others(void **state)
+{
+	struct fsc_tally a, b;
+
+	(void)state;
+	fsc_tally_init(&a);
+	fsc_tally_init(&b);
+	add(&a, 0, 8, 20, 1);
+	add(&b, 0, 7, 20, 2);
+	add(&b, 0, 8, 30, 3);
+	add(&b, 1, 8, 30, 4);
+	fsc_tally_error(&b, 0, 7, 5, 1, NULL);
+	fsc_tally_error(&b, 0, 8, 5, 2, NULL);
+	for (int again = 0; again < 2; again++) {
+		assert_int_equal(fsc_tally_take(&a, &b, is_eight, NULL, NULL), 0);
+		assert_int_equal(calls(&a, 0, 8), 4);
+		assert_int_equal(calls(&a, 1, 8), 4);
+		assert_int_equal(fsc_tally_errors_of(&a, 0, 8, 5), 2);
+		assert_int_equal(a.calls.rows.n, 2);
+		assert_int_equal(b.calls.rows.n, 1);
+		assert_int_equal(calls(&b, 0, 7), 2);
+		assert_int_equal(all_errors(&b), 1);
+	}
+	fsc_tally_release(&a);
+	fsc_tally_release(&b);
 }
 
 static void nothing_is_nothing(void **state)
@@ -220,7 +253,7 @@ static void nothing_is_nothing(void **state)
 	fsc_tally_init(&a);
 	fsc_tally_init(&b);
 	assert_int_equal(fsc_tally_merge(&a, &b, true, NULL), 0);
-	assert_int_equal(fsc_tally_move(&a, all_folded, NULL, NULL), 0);
+	assert_int_equal(fsc_tally_move_parts(&a, all_folded, NULL, NULL), 0);
 	assert_int_equal(a.calls.rows.n, 0);
 	assert_int_equal(fsc_tally_errors_of(&a, 0, 0, 0), 0);
 	fsc_tally_release(&a);
@@ -236,6 +269,7 @@ int main(void)
 	    cmocka_unit_test(merging_apart_keeps_processes),
 	    cmocka_unit_test(merging_together_makes_them_nobodys),
 	    cmocka_unit_test(moving_loses_nothing),
+	    cmocka_unit_test(taking_leaves_the_others),
 	    cmocka_unit_test(nothing_is_nothing),
 	};
 
