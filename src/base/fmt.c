@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Length of the UTF-8 character at s and its code point; 0 if the bytes are not one. */
 static int utf8(const char *s, uint32_t *cp)
@@ -151,6 +152,17 @@ static void put_scaled(struct fsc_buf *b, double v, const char *const units[4])
 void fsc_fmt_ns(struct fsc_buf *b, double ns)
 {
 	put_scaled(b, ns, (const char *const[]){" s", " ms", " us", " ns"});
+}
+
+void fsc_fmt_time(struct fsc_buf *b, uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / 1000000000);
+	char text[32] = "";
+	struct tm tm;
+
+	if (gmtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	fsc_buf_printf(b, "%s.%03uZ", text, (unsigned)(ns / 1000000 % 1000));
 }
 
 void fsc_fmt_rate(struct fsc_buf *b, double rate)

@@ -19,6 +19,8 @@ void fsc_fmt_csv(struct fsc_buf *b, const char *s);
 void fsc_fmt_xml(struct fsc_buf *b, const char *s);
 /* Appends a duration with three digits and a unit: "16.2 us", "4.05 s". */
 void fsc_fmt_ns(struct fsc_buf *b, double ns);
+/* Appends a time since 1970 as RFC 3339 has it, in UTC: "2026-11-15T12:07:46.246Z". */
+void fsc_fmt_time(struct fsc_buf *b, uint64_t ns);
 /* Appends a number per second with three digits: "1.25M/s", "980/s". */
 void fsc_fmt_rate(struct fsc_buf *b, double rate);
 /* Appends a finite number with the fewest digits that read back as the same: "0.1", "1e-06",

@@ -13,6 +13,8 @@
 #include "model/profile.h"
 #include "wire/trace.h"
 
+struct fsc_label; /* model/snapshot.h */
+
 struct fsc_call_value {
 	uint64_t number;
 	const char *text; /* of a %s; for %K and %U the symbol, filled in by the source; or NULL */
@@ -48,6 +50,8 @@ struct fsc_call {
 	struct fsc_call_value values[FSC_TRACE_VALUES];
 	const char *const *kernel_stack, *const *user_stack; /* the innermost frame first */
 	size_t n_kernel, n_user;
+	const struct fsc_label *about; /* of a monitor: labels and fields of the process */
+	size_t n_about;
 };
 
 /* Reads a record of size bytes. format: the one that the row's program was compiled with. -EBADMSG:

@@ -14,6 +14,8 @@ struct fsc_ticks {
 	bool ordered; /* clock reads were serialised */
 };
 
+struct fsc_label; /* model/snapshot.h */
+
 /* The latest single calls of a row, if the source keeps them. */
 struct fsc_recent {
 	uint64_t n;	 /* how many are kept */
@@ -29,6 +31,10 @@ struct fsc_latency {
 	struct fsc_recent recent;
 	double floor_ns; /* cost of the probes, already subtracted */
 	bool folded;	 /* of a monitor: one of too many, exported in one sum with the others */
+	/* Of a monitor, borrowed: labels of its processes, the same names in all rows; and what is
+	 * known of a single process. */
+	const struct fsc_label *labels, *fields;
+	size_t n_labels, n_fields;
 };
 
 /* Requested columns besides the durations. */

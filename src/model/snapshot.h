@@ -67,9 +67,9 @@ struct fsc_detached {
 
 struct fsc_snapshot {
 	uint64_t start_ns, time_ns; /* wall clock: since when, and now */
-	/* Since the start, by function, or by process (FSC_BY_PID, with its comm). Rows with
-	 * `folded` set are exported as one sum: there are too many. A row never loses that flag, so
-	 * that no sum ever decreases. */
+	/* Since the start, by function, by labels, or by process (FSC_BY_PID, with its comm). Rows
+	 * with `folded` set are exported as one sum: there are too many. A row never loses that
+	 * flag, so that no sum ever decreases. */
 	const struct fsc_latencies *calls;
 	const struct fsc_call_errors *errors;
 	size_t n_errors;

@@ -177,6 +177,13 @@ int fsc_tally_merge(struct fsc_tally *t, const struct fsc_tally *from, bool apar
 	return add_all(t, from, apart ? NULL : to_nobody, NULL, err);
 }
 
+int fsc_tally_merge_parts(struct fsc_tally *t, const struct fsc_tally *from,
+			  bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+			  void *arg, struct fsc_err *err)
+{
+	return add_all(t, from, which, arg, err);
+}
+
 int fsc_tally_move_parts(struct fsc_tally *t,
 			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 			 void *arg, struct fsc_err *err)

@@ -12,10 +12,19 @@ struct fsc_tally {
 	struct fsc_map error_at;
 };
 
-/* Instead of a process: exited ones, and those without a slot of their own. FOLDED: likewise for
- * folded rows. */
+/* Owners of rows that are not a process. NOBODY: exited ones, and those without a slot of their
+ * own. From SETS on: processes with the same labels, by the number of the set; OTHER: those of sets
+ * beyond the limit. FOLDED: of folded rows. */
 #define FSC_TALLY_NOBODY 0u
+#define FSC_TALLY_SETS	 0x80000000u
+#define FSC_TALLY_OTHER	 0xfffffffeu
 #define FSC_TALLY_FOLDED 0xffffffffu
+
+/* The pid to show for an owner: 0 unless it is a process. */
+static inline uint32_t fsc_tally_pid(uint32_t owner)
+{
+	return owner < FSC_TALLY_SETS ? owner : 0;
+}
 
 void fsc_tally_init(struct fsc_tally *t);
 void fsc_tally_release(struct fsc_tally *t);
@@ -38,6 +47,10 @@ struct fsc_tally_part {
 	uint32_t func, pid;
 	const int64_t *code; /* NULL: all calls */
 };
+/* Adds another tally: each part for which `which` returns true as that of the process *to. */
+int fsc_tally_merge_parts(struct fsc_tally *t, const struct fsc_tally *from,
+			  bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
+			  void *arg, struct fsc_err *err);
 /* Moves each part for which `which` returns true to the process *to. */
 int fsc_tally_move_parts(struct fsc_tally *t,
 			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),

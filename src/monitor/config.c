@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "monitor/config_keys.h"
+#include "monitor/labelsets.h"
 
 static void set_defaults(struct fsc_snoop_config *c)
 {
@@ -25,6 +26,7 @@ static void set_defaults(struct fsc_snoop_config *c)
 	    .keep_latest = 10,
 	    .keep_ended_s = 60,
 	    .max_processes_rows = 4096,
+	    .max_label_sets = 512,
 	    .stacks = true,
 	    .warnings_per_s = 10,
 	    .labels = FSC_VEC_INIT(struct fsc_label),
@@ -118,6 +120,22 @@ static int check_page(struct fsc_config_reader *r, struct fsc_err *err)
 	return 0;
 }
 
+/* A label has one meaning. */
+static int check_labels(struct fsc_config_reader *r, struct fsc_err *err)
+{
+	struct fsc_jsonc_value at;
+
+	for (size_t i = 0; i < FSC_LABELS; i++) {
+		const char *const path[] = {"labels", fsc_label_names[i], NULL};
+
+		if (r->to->process_labels & 1u << i && fsc_jsonc_find(r->doc, path, &at))
+			return fsc_jsonc_err(r->doc, at.node->key, err,
+					     "the label \"%s\" is also in \"process_labels\"",
+					     path[1]);
+	}
+	return 0;
+}
+
 static int read_document(const struct fsc_jsonc *d, struct fsc_snoop_config *c, struct fsc_err *err)
 {
 	struct fsc_config_reader r = {.doc = d, .to = c};
@@ -132,6 +150,8 @@ static int read_document(const struct fsc_jsonc *d, struct fsc_snoop_config *c, 
 		rc = check_spool(&r, err);
 	if (!rc)
 		rc = check_page(&r, err);
+	if (!rc)
+		rc = check_labels(&r, err);
 	if (!rc)
 		rc = fsc_config_apply_libraries(c, err);
 	fsc_map_release(&r.seen);

@@ -75,9 +75,12 @@ struct fsc_snoop_config {
 	double warnings_per_s;		    /* lines about slow calls */
 	double max_overhead;		    /* percent; 0: none */
 	bool fast_uprobes;
-	struct fsc_vec labels; /* struct fsc_label, owned */
-	char *control;	       /* socket; NULL: the default path */
-	char *stream;	       /* "unix:PATH" or "tcp:HOST:PORT"; NULL: only the control socket */
+	unsigned process_labels,
+	    process_fields;	 /* bits: fsc_label_names, fsc_process_field_names */
+	unsigned max_label_sets; /* at a time */
+	struct fsc_vec labels;	 /* struct fsc_label, owned */
+	char *control;		 /* socket; NULL: the default path */
+	char *stream;		 /* "unix:PATH" or "tcp:HOST:PORT"; NULL: only the control socket */
 	struct fsc_snoop_prometheus prometheus;
 	struct fsc_snoop_otlp otlp;
 	char *alertmanager; /* URL; NULL: none */

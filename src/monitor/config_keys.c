@@ -1,6 +1,7 @@
 /* The tables of a configuration's keys. A new key is a row here, a property of
  * deploy/snoop.schema.json and a line of docs/snoop-config.md. */
 #include "monitor/config_keys.h"
+#include "monitor/labelsets.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -88,6 +89,12 @@ static const struct fsc_config_key keep[] = {
      .min = 1,
      .max = 1000000,
      .what = "how many pairs of function and process are kept"},
+    {.name = "label_sets",
+     .type = FSC_CONFIG_UINT,
+     .offset = AT(max_label_sets),
+     .min = 1,
+     .max = 100000,
+     .what = "how many sets of process labels are kept"},
     {0},
 };
 
@@ -259,6 +266,16 @@ const struct fsc_config_key fsc_config_keys[] = {
      .offset = AT(labels),
      .read = fsc_config_read_labels,
      .what = "labels added to everything that is sent"},
+    {.name = "process_labels",
+     .type = FSC_CONFIG_WORDS,
+     .offset = AT(process_labels),
+     .choices = fsc_label_names,
+     .what = "labels that rows and series are split by"},
+    {.name = "process_fields",
+     .type = FSC_CONFIG_WORDS,
+     .offset = AT(process_fields),
+     .choices = fsc_process_field_names,
+     .what = "what is said about single processes"},
     {.name = "max_overhead",
      .type = FSC_CONFIG_PERCENT,
      .offset = AT(max_overhead),

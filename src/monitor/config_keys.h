@@ -19,6 +19,7 @@ enum fsc_config_type {
 	FSC_CONFIG_PERCENT, /* double */
 	FSC_CONFIG_CHOICE,  /* bool: whether it is the second of choices */
 	FSC_CONFIG_TEXTS,   /* struct fsc_vec of char * */
+	FSC_CONFIG_WORDS,   /* unsigned: a bit for each of choices that is listed */
 	FSC_CONFIG_NOTE,    /* a text that is ignored */
 	FSC_CONFIG_SECTION, /* an object with keys of its own, in the same struct */
 	FSC_CONFIG_OTHER,   /* has its own reader */
@@ -37,7 +38,7 @@ struct fsc_config_key {
 	const char *what;
 	double min, max;
 	bool or_zero;			   /* 0 is valid though below min */
-	const char *const *choices;	   /* FSC_CONFIG_CHOICE */
+	const char *const *choices;	   /* FSC_CONFIG_CHOICE, FSC_CONFIG_WORDS */
 	const struct fsc_config_key *keys; /* FSC_CONFIG_SECTION */
 	const char *needs; /* FSC_CONFIG_SECTION: this key must be in it; NULL: none */
 	bool late;	   /* read when all functions are known */

@@ -292,6 +292,50 @@ static int read_texts(struct fsc_config_reader *r, const struct fsc_config_key *
 	return rc;
 }
 
+/* The word's number in the table, or the nearest ones in a message. */
+static int read_word(struct fsc_config_reader *r, const struct fsc_config_key *k,
+		     struct fsc_jsonc_value v, unsigned *bits, struct fsc_err *err)
+{
+	struct fsc_nearest near = {.wanted = json_string_value(v.json)};
+	char what[80];
+	int rc;
+
+	snprintf(what, sizeof(what), "an item of \"%s\"", k->name);
+	rc = fsc_config_text(r, v, what, false, err);
+	for (unsigned i = 0; !rc && k->choices[i]; i++) {
+		fsc_nearest_offer(&near, k->choices[i]);
+		if (strcmp(k->choices[i], near.wanted))
+			continue;
+		if (*bits & 1u << i)
+			return fsc_jsonc_err(r->doc, v.node->value, err,
+					     "\"%s\" is listed twice in \"%s\"", near.wanted,
+					     k->name);
+		*bits |= 1u << i;
+		return 0;
+	}
+	snprintf(what, sizeof(what), "item of \"%s\"", k->name);
+	return rc ? rc : fsc_config_unknown(r, v.node->value, what, &near, err);
+}
+
+static int read_words(struct fsc_config_reader *r, const struct fsc_config_key *k,
+		      struct fsc_jsonc_value v, void *to, struct fsc_err *err)
+{
+	struct fsc_jsonc_walk w = fsc_jsonc_members(r->doc, v);
+	char wanted[120] = "a list of";
+	int rc = 0;
+
+	for (int i = 0; k->choices[i]; i++) {
+		const size_t n = strlen(wanted);
+
+		snprintf(wanted + n, sizeof(wanted) - n, "%s \"%s\"", i ? "," : "", k->choices[i]);
+	}
+	if (!json_is_array(v.json))
+		return fsc_config_wrong(r, k, v, wanted, err);
+	while (!rc && fsc_jsonc_next(&w))
+		rc = read_word(r, k, w.value, to, err);
+	return rc;
+}
+
 static int read_section(struct fsc_config_reader *r, const struct fsc_config_key *k,
 			struct fsc_jsonc_value v, void *to, struct fsc_err *err)
 {
@@ -309,7 +353,8 @@ static const read_fn readers[] = {
     [FSC_CONFIG_SECONDS] = read_seconds, [FSC_CONFIG_SLOW] = read_slow,
     [FSC_CONFIG_SIZE] = read_size,	 [FSC_CONFIG_PERCENT] = read_percent,
     [FSC_CONFIG_CHOICE] = read_choice,	 [FSC_CONFIG_TEXTS] = read_texts,
-    [FSC_CONFIG_NOTE] = read_text,	 [FSC_CONFIG_SECTION] = read_section,
+    [FSC_CONFIG_WORDS] = read_words,	 [FSC_CONFIG_NOTE] = read_text,
+    [FSC_CONFIG_SECTION] = read_section,
 };
 
 int fsc_config_value(struct fsc_config_reader *r, const struct fsc_config_key *k,

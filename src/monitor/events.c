@@ -56,16 +56,20 @@ int fsc_monitor_call(const struct fsc_call *c, uint32_t func, void *arg, struct 
 	struct fsc_monitor *m = arg;
 	const struct fsc_snoop_func *entry = fsc_hooks_entry(m->hooks, func);
 	const struct fsc_noted_call *noted = NULL;
+	struct fsc_label about[FSC_LABELS + FSC_PROCESS_FIELDS];
 	struct fsc_call call = *c;
 	size_t n;
-	int rc = 0;
+	int rc;
 
 	/* It may have been sent before the process was known not to be a target. */
 	if (!fsc_hooks_verdict(m->hooks, (pid_t)c->pid))
 		return 0;
 	call.func = &fsc_hooks_funcs(m->hooks, &n)[func];
 	call.cookie = func + 1;
-	if (c->slow)
+	rc = fsc_ledger_process(m->ledger, (pid_t)c->pid, true, err);
+	call.about = about;
+	call.n_about = fsc_ledger_about(m->ledger, (pid_t)c->pid, about);
+	if (!rc && c->slow)
 		rc = fsc_slow_add(m->slow, &call, func, entry ? entry->slow_ns : 0,
 				  fsc_hooks_error(m->hooks, func, c->ret), &noted, err);
 	rc = fsc_monitor_spare(m, FSC_STEP_SLOW, rc, err);

@@ -1,6 +1,7 @@
 /* Totals. Nothing is ever dropped: what is removed from one tally is added to another. */
 #include "monitor/ledger.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,34 +9,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "monitor/admission.h"
+#include "monitor/ledger_priv.h"
 
 enum {
 	MOST_ENDED = 512, /* exited processes with rows of their own */
 	SHOWN_SLOW = 10,  /* slow calls of a report */
-};
-
-struct ended {
-	pid_t pid;
-	uint64_t at_ns;
-	char comm[FSC_COMM_LEN + 1];
-};
-
-struct fsc_ledger {
-	struct fsc_hooks *hooks;
-	struct fsc_processes *processes;
-	struct fsc_slow *slow;
-	struct fsc_tally past;	  /* of exited processes */
-	struct fsc_tally arrived; /* of exited processes, while memory is too short to add it */
-	struct fsc_vec ended;	  /* struct ended, the oldest first */
-	struct fsc_map ended_at;  /* pid -> how many had exited before it */
-	uint64_t left;		  /* how many of those have left the list */
-	struct fsc_tally before;  /* at the last report */
-	uint64_t kept;		  /* calls, at the last reading */
-	uint64_t start_ns, start_mono, before_mono;
-	uint64_t end_mono;    /* 0: running */
-	uint64_t slow_before; /* the last slow call of the last report */
-	struct fsc_admission admission;
 };
 
 int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, struct fsc_slow *slow,
@@ -53,6 +31,10 @@ int fsc_ledger_new(struct fsc_hooks *hooks, struct fsc_processes *processes, str
 	fsc_tally_init(&l->arrived);
 	fsc_tally_init(&l->before);
 	fsc_ledger_begin(l);
+	if (fsc_labelsets_new(&l->labels, err)) {
+		fsc_ledger_free(l);
+		return -ENOMEM;
+	}
 	*ret = l;
 	return 0;
 }
@@ -73,6 +55,7 @@ void fsc_ledger_free(struct fsc_ledger *l)
 	fsc_vec_release(&l->ended);
 	fsc_map_release(&l->ended_at);
 	fsc_admission_release(&l->admission);
+	fsc_labelsets_free(l->labels);
 	free(l);
 }
 
@@ -115,10 +98,9 @@ struct leaving {
 	size_t n;
 };
 
-/* What is a part of the folded sum stays one. */
 static uint32_t new_owner(const struct fsc_ledger *l, const struct fsc_tally_part *p)
 {
-	return fsc_admission_folded(&l->admission, p) ? FSC_TALLY_FOLDED : FSC_TALLY_NOBODY;
+	return ledger_owner_unless_folded(l, p, fsc_labelsets_owner(l->labels, (pid_t)p->pid));
 }
 
 static bool is_leaving(const struct fsc_tally_part *p, uint32_t *to, void *arg)
@@ -130,8 +112,7 @@ static bool is_leaving(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 	return find_ended(x->l, p->pid, &at) && at < x->n;
 }
 
-/* Adds the rows of the first n exited processes to those of no process. */
-static int forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err)
+int fsc_ledger_forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 {
 	struct leaving x = {l, n};
 	int rc = n ? fsc_tally_move_parts(&l->past, is_leaving, &x, err) : 0;
@@ -145,8 +126,10 @@ static int forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err)
 		const uint32_t pid = (uint32_t)FSC_AT(struct ended, &l->ended, i)->pid;
 		size_t at;
 
-		if (find_ended(l, pid, &at) && at < n)
-			fsc_map_remove(&l->ended_at, &pid, sizeof(pid));
+		if (!find_ended(l, pid, &at) || at >= n)
+			continue;
+		fsc_map_remove(&l->ended_at, &pid, sizeof(pid));
+		fsc_labelsets_forget(l->labels, (pid_t)pid);
 	}
 	l->ended.n -= n;
 	l->left += n;
@@ -159,7 +142,7 @@ int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)
 {
 	size_t at;
 
-	return find_ended(l, (uint32_t)pid, &at) ? forget_ended(l, at + 1, err) : 0;
+	return find_ended(l, (uint32_t)pid, &at) ? fsc_ledger_forget_ended(l, at + 1, err) : 0;
 }
 
 static void name_ended(struct fsc_ledger *l)
@@ -191,6 +174,8 @@ static int collect_ended(struct fsc_ledger *l,
 {
 	int rc = fsc_hooks_collect(l->hooks, on_pid, arg, &l->arrived, err);
 
+	if (!rc)
+		rc = fsc_ledger_settle_labels(l, &l->arrived, err);
 	return rc ? rc : fsc_tally_drain(&l->past, &l->arrived, is_late, l, err);
 }
 
@@ -239,19 +224,28 @@ int fsc_ledger_collect(struct fsc_ledger *l, double keep_s, size_t keep_rows,
 	while (n < l->ended.n &&
 	       (double)(now - FSC_AT(struct ended, &l->ended, n)->at_ns) / 1e9 >= keep_s)
 		n++;
-	return forget_ended(l, n, err);
+	rc = fsc_ledger_forget_ended(l, n, err);
+	return rc ? rc : fsc_ledger_fold_labels(l, keep_rows, err);
 }
 
 /* ---- totals ---- */
+
+/* One that has just exited is in the list, but what it measured not in the past. */
+static const char *comm_of(const struct fsc_ledger *l, uint32_t pid)
+{
+	size_t at;
+
+	return find_ended(l, pid, &at) ? FSC_AT(struct ended, &l->ended, at)->comm
+				       : fsc_processes_comm(l->processes, (pid_t)pid);
+}
 
 static void name_rows(const struct fsc_ledger *l, struct fsc_tally *t)
 {
 	for (size_t i = 0; i < t->calls.rows.n; i++) {
 		struct fsc_count *key = &FSC_AT(struct fsc_latency, &t->calls.rows, i)->key;
 
-		if (key->pid && !key->comm[0])
-			snprintf(key->comm, sizeof(key->comm), "%s",
-				 fsc_processes_comm(l->processes, (pid_t)key->pid));
+		if (fsc_tally_pid(key->pid) && !key->comm[0])
+			snprintf(key->comm, sizeof(key->comm), "%s", comm_of(l, key->pid));
 	}
 	for (size_t i = 0; i < t->errors.n; i++) {
 		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &t->errors, i);
@@ -270,17 +264,32 @@ static int read_tally(struct fsc_ledger *l, struct fsc_tally *ret, struct fsc_er
 	return rc ? rc : fsc_hooks_read(l->hooks, ret, err);
 }
 
-int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err)
+/* Rows of all processes, added up unless apart. folded: by labels, folded rows are left apart. */
+static int add_up(struct fsc_ledger *l, bool apart, bool folded, struct fsc_tally *ret,
+		  struct fsc_err *err)
 {
 	struct fsc_tally all;
 	int rc;
 
-	fsc_tally_init(ret);
 	fsc_tally_init(&all);
 	rc = read_tally(l, apart ? ret : &all, err);
+	if (!rc)
+		rc = fsc_ledger_settle_labels(l, apart ? ret : &all, err);
 	if (!rc && !apart)
-		rc = fsc_tally_merge(ret, &all, false, err);
+		rc = fsc_labelsets_on(l->labels)
+			 ? fsc_ledger_merge_labelled(l, &all, folded, ret, err)
+			 : fsc_tally_merge(ret, &all, false, err);
 	fsc_tally_release(&all);
+	return rc;
+}
+
+static int read_total(struct fsc_ledger *l, bool apart, bool folded, struct fsc_tally *ret,
+		      struct fsc_err *err)
+{
+	int rc;
+
+	fsc_tally_init(ret);
+	rc = add_up(l, apart, folded, ret, err);
 	if (rc) {
 		fsc_tally_release(ret);
 		return rc;
@@ -295,7 +304,13 @@ int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, st
 	for (size_t i = 0; i < ret->calls.rows.n; i++)
 		l->kept += FSC_AT(struct fsc_latency, &ret->calls.rows, i)->slot->count;
 	name_rows(l, ret);
+	fsc_ledger_name_labels(l, ret);
 	return 0;
+}
+
+int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err)
+{
+	return read_total(l, apart, false, ret, err);
 }
 
 uint64_t fsc_ledger_kept(const struct fsc_ledger *l)
@@ -420,40 +435,98 @@ static int write_report(struct fsc_ledger *l, struct fsc_sink *sink, const struc
 	return rc;
 }
 
+static bool is_same_shape(const struct fsc_ledger *l, struct ledger_shape now)
+{
+	return !l->before.calls.rows.n ||
+	       (l->before_shape.apart == now.apart && l->before_shape.labels == now.labels);
+}
+
+/* The report of an interval in which rows became those of something else, by a reload: what both of
+ * them can be compared by is the function. */
+static int write_by_function(struct fsc_ledger *l, struct fsc_sink *sink,
+			     const struct fsc_tally *now, double seconds, unsigned top,
+			     struct fsc_err *err)
+{
+	struct fsc_latencies delta = {0};
+	struct fsc_tally a, b;
+	int rc;
+
+	fsc_tally_init(&a);
+	fsc_tally_init(&b);
+	rc = fsc_tally_merge(&a, now, false, err);
+	if (!rc)
+		rc = fsc_tally_merge(&b, &l->before, false, err);
+	a.calls.funcs = now->calls.funcs;
+	a.calls.n_funcs = now->calls.n_funcs;
+	a.calls.time_ns = now->calls.time_ns;
+	a.calls.parts = now->calls.parts;
+	if (!rc)
+		name_rows(l, &a);
+	if (!rc)
+		rc = fsc_latencies_subtract(&a.calls, &b.calls, false, &delta, err);
+	delta.seconds = seconds;
+	if (!rc)
+		rc = write_report(l, sink, &a, &delta, &b, top, err);
+	fsc_latencies_release(&delta);
+	fsc_tally_release(&a);
+	fsc_tally_release(&b);
+	return rc;
+}
+
+static int write_interval(struct fsc_ledger *l, struct fsc_sink *sink, const struct fsc_tally *now,
+			  double seconds, unsigned top, struct fsc_err *err)
+{
+	struct fsc_latencies delta;
+	int rc = fsc_latencies_subtract(&now->calls, &l->before.calls, false, &delta, err);
+
+	if (rc)
+		return rc;
+	delta.parts = now->calls.parts;
+	delta.seconds = seconds;
+	rc = write_report(l, sink, now, &delta, &l->before, top, err);
+	fsc_latencies_release(&delta);
+	return rc;
+}
+
 int fsc_ledger_report(struct fsc_ledger *l, struct fsc_sink *sink, bool apart, bool whole,
 		      unsigned top, struct fsc_err *err)
 {
+	const struct ledger_shape shape = {apart, l->relabelled};
 	uint64_t mono = fsc_clock_mono(), slow_before = l->slow_before;
-	struct fsc_latencies delta;
+	double seconds = (double)(mono - l->before_mono) / 1e9;
 	struct fsc_tally now;
 	int rc = fsc_ledger_total(l, apart, &now, err);
 
 	if (rc)
 		return rc;
-	if (whole) {
+	if (whole)
 		rc = write_report(l, sink, &now, &now.calls, NULL, top, err);
-		fsc_tally_release(&now);
-		return rc;
-	}
-	rc = fsc_latencies_subtract(&now.calls, &l->before.calls, false, &delta, err);
-	if (!rc) {
-		delta.parts = now.calls.parts;
-		delta.seconds = (double)(mono - l->before_mono) / 1e9;
-		rc = write_report(l, sink, &now, &delta, &l->before, top, err);
-		fsc_latencies_release(&delta);
-	}
-	if (rc) {
+	else if (is_same_shape(l, shape))
+		rc = write_interval(l, sink, &now, seconds, top, err);
+	else
+		rc = write_by_function(l, sink, &now, seconds, top, err);
+	if (rc && !whole)
 		l->slow_before = slow_before;
+	if (rc || whole) {
 		fsc_tally_release(&now);
 		return rc;
 	}
 	fsc_tally_release(&l->before);
 	l->before = now;
+	fsc_ledger_clear_labels(&l->before);
+	l->before_shape = shape;
 	l->before_mono = mono;
 	return 0;
 }
 
 /* ---- snapshots ---- */
+
+/* The row's owner, of a call's process. False: its labels are not known any more. */
+static bool find_labelled(const struct fsc_ledger *l, uint32_t pid, uint32_t *ret)
+{
+	*ret = fsc_labelsets_owner(l->labels, (pid_t)pid);
+	return !fsc_labelsets_on(l->labels) || fsc_labelsets_knows(l->labels, (pid_t)pid);
+}
 
 static int copy_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fsc_err *err)
 {
@@ -464,11 +537,13 @@ static int copy_noted(struct fsc_ledger *l, struct fsc_ledger_view *v, struct fs
 	v->noted = rc ? NULL : calloc(slow.n + 1, sizeof(*v->noted));
 	for (size_t i = 0; v->noted && i < slow.n; i++) {
 		const struct fsc_noted_call *c = *FSC_AT(const struct fsc_noted_call *, &slow, i);
-		uint32_t pid = apart ? c->call->pid : FSC_TALLY_NOBODY;
 		struct fsc_noted_call *to = &v->noted[v->snapshot.n_noted];
+		uint32_t owner = apart ? c->call->pid : FSC_TALLY_NOBODY;
 
 		*to = *c;
-		v->snapshot.n_noted += fsc_tally_find(&v->total, fsc_slow_func(c), pid, &to->row);
+		if (!apart && !find_labelled(l, c->call->pid, &owner))
+			continue;
+		v->snapshot.n_noted += fsc_tally_find(&v->total, fsc_slow_func(c), owner, &to->row);
 	}
 	fsc_vec_release(&slow);
 	v->snapshot.noted = v->noted;
@@ -482,7 +557,7 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 	int rc;
 
 	*ret = (struct fsc_ledger_view){0};
-	rc = fsc_ledger_total(l, apart, &ret->total, err);
+	rc = read_total(l, apart, true, &ret->total, err);
 	if (rc)
 		return rc;
 	rc = fsc_admission_fold(&l->admission, &ret->total, cap, err);

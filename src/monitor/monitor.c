@@ -40,6 +40,8 @@ static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 	int rc = fsc_ledger_began(m->ledger, pid, err);
 
+	if (!rc && wanted)
+		rc = fsc_ledger_process(m->ledger, pid, false, err);
 	return rc ? rc : fsc_hooks_set_verdict(m->hooks, pid, wanted, err);
 }
 
@@ -48,16 +50,19 @@ static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 	int rc = fsc_hooks_exited(m->hooks, pid, err);
 
-	return rc || !fsc_processes_wanted(m->processes, pid)
-		   ? rc
-		   : fsc_ledger_ended(m->ledger, pid, err);
+	if (!rc && fsc_processes_wanted(m->processes, pid))
+		return fsc_ledger_ended(m->ledger, pid, err);
+	if (!rc)
+		fsc_ledger_forget(m->ledger, pid);
+	return rc;
 }
 
 static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 {
-	(void)err;
-	fsc_hooks_exec(((struct fsc_monitor *)arg)->hooks, pid);
-	return 0;
+	struct fsc_monitor *m = arg;
+
+	fsc_hooks_exec(m->hooks, pid);
+	return fsc_ledger_exec(m->ledger, pid, err);
 }
 
 static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
@@ -75,7 +80,11 @@ static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 	struct fsc_monitor *m = arg;
 	const struct fsc_processes_to to = process_callbacks(m);
 
-	return fsc_processes_add(m->processes, pid, &to, err);
+	int rc = fsc_processes_add(m->processes, pid, &to, err);
+
+	if (rc || fsc_hooks_verdict(m->hooks, pid) <= 0)
+		return rc;
+	return fsc_ledger_process(m->ledger, pid, true, err);
 }
 
 /* While something takes long: the page and the control socket are served, and nothing that the
@@ -126,6 +135,24 @@ int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
 		rc = fsc_hooks_attach(m->hooks, err);
 	m->scanned = !rc;
 	return rc;
+}
+
+/* ---- labels ---- */
+
+static int label_process(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
+{
+	return wanted ? fsc_ledger_process(((struct fsc_monitor *)arg)->ledger, pid, false, err)
+		      : 0;
+}
+
+int fsc_monitor_labels(struct fsc_monitor *m, struct fsc_err *err)
+{
+	const struct fsc_labelsets_opts o = {.labels = m->config->process_labels,
+					     .fields = m->config->process_fields,
+					     .most = m->config->max_label_sets};
+	int rc = fsc_ledger_use_labels(m->ledger, &o, err);
+
+	return rc ? rc : fsc_processes_each(m->processes, label_process, m, err);
 }
 
 /* ---- reports ---- */
@@ -446,6 +473,8 @@ static int monitor_open(struct fsc_run *r, struct fsc_err *err)
 		fsc_hooks_on_call(m->hooks, fsc_monitor_call, m);
 	if (!rc)
 		rc = fsc_ledger_new(m->hooks, m->processes, m->slow, &m->ledger, err);
+	if (!rc)
+		rc = fsc_monitor_labels(m, err);
 	if (!rc)
 		rc = open_control(m, err);
 	if (!rc)

@@ -71,6 +71,8 @@ struct fsc_monitor {
 
 /* Scans all processes, and the libraries that later ones may use, and attaches to what is new. */
 int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err);
+/* Labels and fields of processes, by the configuration in force. */
+int fsc_monitor_labels(struct fsc_monitor *m, struct fsc_err *err);
 /* Seconds between two reports, by the command line or the configuration. */
 double fsc_monitor_interval(const struct fsc_monitor *m);
 /* Reads what processes did and measured until now. */

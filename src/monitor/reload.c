@@ -80,6 +80,8 @@ int fsc_monitor_adopt(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 	fsc_monitor_take_output(m, &output);
 	fsc_snoop_config_release(old);
 	free(old);
+	if (fsc_monitor_labels(m, &why))
+		fsc_log(FSC_LOG_WARN, "some processes have no labels: %s", why.msg);
 	if (fsc_run_interval(m->run, fsc_monitor_interval(m), &why))
 		fsc_log(FSC_LOG_WARN, "reports come at the end alone: %s", why.msg);
 	return 0;

@@ -14,7 +14,8 @@ struct kept {
 	struct fsc_call call;
 	uint32_t func;
 	unsigned holders;
-	const char **frames; /* one allocation with their text */
+	const char **frames;	 /* one allocation with their text */
+	struct fsc_label *about; /* likewise */
 };
 
 struct of_func {
@@ -42,12 +43,18 @@ int fsc_slow_new(unsigned slowest, unsigned latest, struct fsc_slow **ret, struc
 	return 0;
 }
 
+static void call_free(struct kept *k)
+{
+	free(k->about);
+	free(k->frames);
+	free(k);
+}
+
 static void call_unref(struct kept *k)
 {
 	if (--k->holders)
 		return;
-	free(k->frames);
-	free(k);
+	call_free(k);
 }
 
 static void release_list(struct fsc_vec *list)
@@ -135,6 +142,25 @@ static int copy_frames(struct kept *k, const struct fsc_call *c)
 	return 0;
 }
 
+static int copy_about(struct kept *k, const struct fsc_call *c)
+{
+	size_t size = 0;
+	char *text;
+
+	for (size_t i = 0; i < c->n_about; i++)
+		size += strlen(c->about[i].value) + 1;
+	k->about = malloc(c->n_about * sizeof(*k->about) + size + 1);
+	if (!k->about)
+		return -1;
+	text = (char *)(k->about + c->n_about);
+	for (size_t i = 0; i < c->n_about; i++) {
+		k->about[i] = (struct fsc_label){c->about[i].name, text};
+		text = stpcpy(text, c->about[i].value) + 1;
+	}
+	k->call.about = k->about;
+	return 0;
+}
+
 static struct kept *copy_call(const struct fsc_call *c)
 {
 	struct kept *k = calloc(1, sizeof(*k));
@@ -144,8 +170,8 @@ static struct kept *copy_call(const struct fsc_call *c)
 	k->call = *c;
 	k->call.ret_text = NULL;
 	k->call.format = NULL;
-	if (copy_frames(k, c)) {
-		free(k);
+	if (copy_frames(k, c) || copy_about(k, c)) {
+		call_free(k);
 		return NULL;
 	}
 	k->noted.call = &k->call;
@@ -213,8 +239,7 @@ int fsc_slow_add(struct fsc_slow *s, const struct fsc_call *c, uint32_t func, do
 	k->noted.error = error;
 	*ret = &k->noted;
 	if (hold_latest(&s->recent, RECENT, k)) {
-		free(k->frames);
-		free(k);
+		call_free(k);
 		return fsc_err_nomem(err);
 	}
 	if (hold_latest(&f->latest, s->most_latest, k) ||

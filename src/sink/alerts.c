@@ -1,8 +1,6 @@
 /* Alertmanager's alerts: grouped by function, the slowest call in words. */
 #include "sink/alerts.h"
 
-#include <time.h>
-
 #include "base/fmt.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -32,16 +30,12 @@ static void add_number(struct fsc_buf *b, const char *key, uint64_t v)
 	fsc_json_printf(b, key, "\"%llu\"", (unsigned long long)v);
 }
 
-/* RFC 3339, in UTC. */
 static void add_time(struct fsc_buf *b, const char *key, uint64_t ns)
 {
-	time_t seconds = (time_t)(ns / 1000000000);
-	char text[32] = "";
-	struct tm tm;
+	struct fsc_buf text = {0};
 
-	if (gmtime_r(&seconds, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
-	fsc_json_printf(b, key, "\"%s.%03uZ\"", text, (unsigned)(ns / 1000000 % 1000));
+	fsc_fmt_time(&text, ns);
+	fsc_json_buf(b, key, &text);
 }
 
 /* ---- alerts ---- */
@@ -84,6 +78,9 @@ static void add_annotations(const struct alert *a, struct fsc_buf *b)
 	add_number(b, "pid", c->pid);
 	add_number(b, "tid", c->tid);
 	add_text(b, "comm", c->comm);
+	for (size_t i = 0; i < c->n_about; i++)
+		if (c->about[i].value[0])
+			add_text(b, c->about[i].name, c->about[i].value);
 	add_number(b, "call_id", a->slowest->id);
 	fsc_noted_args(c, &words);
 	fsc_json_buf_if(b, "args", &words);

@@ -84,6 +84,7 @@ void fsc_json_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	fsc_json_uint(b, "pid", c->pid);
 	fsc_json_uint(b, "tid", c->tid);
 	fsc_json_string(b, "comm", c->comm);
+	fsc_json_about(c->about, c->n_about, b);
 	fsc_json_uint(b, "cpu", c->cpu);
 	fsc_json_uint(b, "uid", c->uid);
 	fsc_json_string_if(b, "group", c->func->group);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/json.h"
+#include "model/tally.h"
 #include "sink/stacks.h"
 
 static void add_keys(uint32_t by, const struct fsc_count *c, struct fsc_buf *b)
@@ -11,7 +12,7 @@ static void add_keys(uint32_t by, const struct fsc_count *c, struct fsc_buf *b)
 	if (by & FSC_BY_COMM)
 		fsc_json_string(b, "comm", c->comm);
 	if (by & FSC_BY_PID)
-		fsc_json_uint(b, "pid", c->pid);
+		fsc_json_uint(b, "pid", fsc_tally_pid(c->pid));
 	if (by & FSC_BY_TID)
 		fsc_json_uint(b, "tid", c->tid);
 	if (by & FSC_BY_CPU)
@@ -20,6 +21,12 @@ static void add_keys(uint32_t by, const struct fsc_count *c, struct fsc_buf *b)
 		return;
 	fsc_json_uint(b, "cgroup_id", c->cgroup);
 	fsc_json_string_if(b, "cgroup", c->cgroup_path);
+}
+
+void fsc_json_about(const struct fsc_label *about, size_t n, struct fsc_buf *b)
+{
+	for (size_t i = 0; i < n; i++)
+		fsc_json_string(b, about[i].name, about[i].value);
 }
 
 void fsc_json_names(const char *kind, const char *binary, const char *function, struct fsc_buf *b)
@@ -121,6 +128,8 @@ void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 			fsc_json_uint(b, "time_ns", l->time_ns);
 		fsc_json_function(&l->funcs[row->key.func], b);
 		add_keys(l->by, &row->key, b);
+		fsc_json_about(row->labels, row->n_labels, b);
+		fsc_json_about(row->fields, row->n_fields, b);
 		fsc_json_uint(b, "count", m->count);
 		if (l->seconds > 0)
 			fsc_json_real(b, "rate", (double)m->count / l->seconds, 3);

@@ -34,6 +34,7 @@ static void put_call(struct fsc_otlp *o, uint32_t attributes, const struct fsc_n
 	fsc_otlp_int(o, "process.pid", c->call->pid);
 	fsc_otlp_text(o, "process.executable.name", c->call->comm);
 	fsc_otlp_int(o, "thread.id", c->call->tid);
+	fsc_otlp_about(o, c->call->about, c->call->n_about);
 	if (c->call->has_duration)
 		fsc_otlp_int(o, "funcscope.duration_ns", (int64_t)c->call->duration_ns);
 	if (c->threshold_ns > 0)

@@ -77,6 +77,20 @@ void fsc_otlp_lines(struct fsc_otlp *o, const char *key, const struct fsc_buf *v
 	close_pair(o, at);
 }
 
+void fsc_otlp_about(struct fsc_otlp *o, const struct fsc_label *about, size_t n)
+{
+	static const struct fsc_label keys[] = {
+	    {"container", "container.id"},	  {"pod", "k8s.pod.uid"},
+	    {"cgroup", "process.linux.cgroup"},	  {"unit", "systemd.unit"},
+	    {"started", "process.creation.time"}, {"exe", "process.executable.path"},
+	    {"cmdline", "process.command_line"}};
+
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++)
+			if (about[i].value[0] && !strcmp(about[i].name, keys[k].name))
+				fsc_otlp_text(o, keys[k].value, about[i].value);
+}
+
 void fsc_otlp_int(struct fsc_otlp *o, const char *key, int64_t value)
 {
 	struct marks at = open_pair(o, key);

@@ -36,6 +36,10 @@ void fsc_otlp_attributes_end(struct fsc_otlp *o);
 void fsc_otlp_text(struct fsc_otlp *o, const char *key, const char *value);
 /* Text that is safe already and may have newlines; "" is left out. */
 void fsc_otlp_lines(struct fsc_otlp *o, const char *key, const struct fsc_buf *value);
+/* Labels and fields of a process, by the names of the semantic conventions; empty ones are left
+ * out.
+ */
+void fsc_otlp_about(struct fsc_otlp *o, const struct fsc_label *about, size_t n);
 void fsc_otlp_int(struct fsc_otlp *o, const char *key, int64_t value);
 void fsc_otlp_bool(struct fsc_otlp *o, const char *key, bool value);
 

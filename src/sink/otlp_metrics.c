@@ -76,6 +76,7 @@ static void put_series(struct fsc_otlp *o, uint32_t attributes, const struct fsc
 	fsc_otlp_text(o, "code.function.name", e->function);
 	fsc_otlp_text(o, "funcscope.group", e->group);
 	fsc_otlp_text(o, "funcscope.binary", e->binary);
+	fsc_otlp_about(o, e->labels, e->n_labels);
 	if (e->has_pid)
 		fsc_otlp_int(o, "process.pid", e->pid);
 	fsc_otlp_text(o, "process.executable.name", e->comm);

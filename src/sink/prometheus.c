@@ -37,7 +37,7 @@ static void put_value(struct page *p, const char *label, const char *value, doub
 
 /* ---- of rows ---- */
 
-enum { SERIES_LABELS = 6 };
+enum { SERIES_LABELS = 16 };
 
 struct series_labels {
 	struct fsc_label l[SERIES_LABELS];
@@ -47,7 +47,7 @@ struct series_labels {
 
 static void add_label(struct series_labels *to, const char *name, const char *value)
 {
-	if (value)
+	if (value && to->n < SERIES_LABELS)
 		to->l[to->n++] = (struct fsc_label){name, value};
 }
 
@@ -63,6 +63,8 @@ static void label_series(const struct fsc_series *e, const char *error, struct s
 	add_label(ret, "group", e->group);
 	add_label(ret, "function", e->function);
 	add_label(ret, "binary", e->binary);
+	for (size_t i = 0; i < e->n_labels; i++)
+		add_label(ret, e->labels[i].name, e->labels[i].value);
 	add_label(ret, "pid", e->has_pid ? ret->pid : NULL);
 	add_label(ret, "comm", e->comm);
 	add_label(ret, "error", error);

@@ -1,6 +1,7 @@
 /* Reports of a monitor for people: the most called functions, the slowest on average, errors, and
  * the slowest calls. */
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/fmt.h"
 #include "sink/sink.h"
@@ -38,6 +39,25 @@ static uint64_t errors_of(const struct fsc_report *r, size_t row)
 	return n;
 }
 
+/* Labels are the same in all rows; there is at least one row. */
+static void put_label_columns(const struct fsc_report *r, struct fsc_table *t)
+{
+	static const char *const titles[] = {"CONTAINER", "POD", "CGROUP", "UNIT"};
+	const struct fsc_latency *row = FSC_AT(struct fsc_latency, &r->calls->rows, 0);
+
+	for (size_t i = 0; i < row->n_labels; i++)
+		for (size_t k = 0; k < sizeof(titles) / sizeof(titles[0]); k++)
+			if (!strcasecmp(titles[k], row->labels[i].name))
+				fsc_table_column(t, titles[k], false, true);
+}
+
+static void put_labels(const struct fsc_latency *row, struct fsc_table *t)
+{
+	for (size_t i = 0; i < row->n_labels; i++)
+		fsc_fmt_term(fsc_table_cell(t),
+			     row->labels[i].value[0] ? row->labels[i].value : "-");
+}
+
 static void put_line(const struct fsc_report *r, const struct fsc_latency *l, struct fsc_table *t)
 {
 	const struct fsc_func *f = &r->calls->funcs[l->key.func];
@@ -45,6 +65,7 @@ static void put_line(const struct fsc_report *r, const struct fsc_latency *l, st
 	size_t row = (size_t)(l - FSC_AT(struct fsc_latency, &r->calls->rows, 0));
 
 	fsc_fmt_term(fsc_table_cell(t), f->group ? f->group : "");
+	put_labels(l, t);
 	fsc_table_keys(t, r->calls->funcs, r->calls->n_funcs, r->calls->by, &l->key);
 	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)l->slot->count);
 	fsc_fmt_rate(fsc_table_cell(t),
@@ -75,6 +96,7 @@ static void put_ranking(const struct fsc_sink *s, const struct fsc_report *r,
 		all[i] = FSC_AT(struct fsc_latency, &r->calls->rows, i);
 	qsort_r(all, n, sizeof(const struct fsc_latency *), compare_rank, (void *)by);
 	fsc_table_column(&t, "GROUP", false, false);
+	put_label_columns(r, &t);
 	fsc_table_key_columns(&t, r->calls->by);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		fsc_table_column(&t, numbers[i], true, false);
@@ -95,17 +117,19 @@ static void put_errors(const struct fsc_sink *s, const struct fsc_report *r, str
 	if (!r->n_errors)
 		return;
 	fsc_table_column(&t, "GROUP", false, false);
+	put_label_columns(r, &t);
 	fsc_table_key_columns(&t, r->calls->by);
 	fsc_table_column(&t, "ERROR", false, true);
 	fsc_table_column(&t, "CODE", true, false);
 	fsc_table_column(&t, "CALLS", true, false);
 	for (size_t i = 0; i < r->n_errors; i++) {
 		const struct fsc_call_errors *e = &r->errors[i];
-		const struct fsc_count *key =
-		    &FSC_AT(struct fsc_latency, &r->calls->rows, e->row)->key;
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &r->calls->rows, e->row);
+		const struct fsc_count *key = &row->key;
 		const char *group = r->calls->funcs[key->func].group;
 
 		fsc_fmt_term(fsc_table_cell(&t), group ? group : "");
+		put_labels(row, &t);
 		fsc_table_keys(&t, r->calls->funcs, r->calls->n_funcs, r->calls->by, key);
 		fsc_fmt_term(fsc_table_cell(&t), e->name ? e->name : "-");
 		fsc_buf_printf(fsc_table_cell(&t), "%lld", (long long)e->code);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "model/tally.h"
 
 /* ---- names ---- */
 
@@ -27,10 +28,12 @@ static void row_key(const struct fsc_latencies *l, const struct fsc_latency *row
 	add_name(b, f->group);
 	add_name(b, f->name);
 	add_name(b, f->binary);
+	for (size_t i = 0; i < row->n_labels; i++)
+		add_name(b, row->labels[i].value);
 	if (!(l->by & FSC_BY_PID))
 		return;
 	add_name(b, row->key.comm);
-	fsc_buf_printf(b, "%u", row->key.pid);
+	fsc_buf_printf(b, "%u", fsc_tally_pid(row->key.pid));
 }
 
 /* A copy that lives as long as the set. */
@@ -53,12 +56,32 @@ static const char *name_behind(const char *s)
 	return s + strlen(s) + 1;
 }
 
+/* Labels whose values are the names from *at on, which is moved behind them. NULL: memory is out.
+ */
+static const struct fsc_label *keep_labels(struct fsc_series_set *t, const struct fsc_latency *row,
+					   const char **at)
+{
+	struct fsc_label *labels = calloc(row->n_labels + 1, sizeof(*labels));
+	char **slot = labels ? fsc_vec_push(&t->texts) : NULL;
+
+	if (!slot) {
+		free(labels);
+		return NULL;
+	}
+	*slot = (char *)labels;
+	for (size_t i = 0; i < row->n_labels; i++) {
+		labels[i] = (struct fsc_label){row->labels[i].name, *at};
+		*at = name_behind(*at);
+	}
+	return labels;
+}
+
 /* ---- rows ---- */
 
 static bool new_series(struct fsc_series_set *t, const struct fsc_latency *row,
 		       const struct fsc_buf *key)
 {
-	const char *text = keep_text(t, key);
+	const char *text = keep_text(t, key), *rest;
 	struct fsc_series *e = text ? fsc_vec_push(&t->series) : NULL;
 
 	if (!e)
@@ -70,11 +93,16 @@ static bool new_series(struct fsc_series_set *t, const struct fsc_latency *row,
 	e->group = *text ? text : NULL;
 	e->function = name_behind(text);
 	e->binary = name_behind(e->function);
+	rest = name_behind(e->binary);
+	e->n_labels = row->n_labels;
+	e->labels = e->n_labels ? keep_labels(t, row, &rest) : NULL;
+	if (e->n_labels && !e->labels)
+		return false;
 	e->has_pid = t->s->calls->by & FSC_BY_PID;
 	if (!e->has_pid)
 		return true;
-	e->comm = name_behind(e->binary);
-	e->pid = row->key.pid;
+	e->comm = rest;
+	e->pid = fsc_tally_pid(row->key.pid);
 	return true;
 }
 

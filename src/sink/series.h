@@ -13,6 +13,8 @@ struct fsc_series {
 	const char *group, *function, *binary, *comm;
 	bool has_pid;
 	uint32_t pid;
+	const struct fsc_label *labels; /* of its processes; values owned by the set */
+	size_t n_labels;
 	uint64_t slow;
 	uint32_t first_row, first_noted; /* of chains in the set; FSC_SERIES_END: none */
 };
@@ -32,7 +34,7 @@ struct fsc_series_set {
 	struct fsc_vec errors; /* struct fsc_series_error */
 	uint32_t *series_of;   /* by row */
 	uint32_t *next_row, *next_noted;
-	struct fsc_vec texts; /* char *: what the names point into */
+	struct fsc_vec texts; /* char *: what the names point into, and lists of labels */
 	size_t folded;	      /* how many rows, and errors of other rows */
 };
 

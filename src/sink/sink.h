@@ -134,6 +134,8 @@ void fsc_text_diff_summary(const struct fsc_comparison *c, struct fsc_buf *b);
 /* Parts of the json format. */
 void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);
 /* A function as members of an object; the first: its names only. */
+/* Labels and fields of a process, each a member. */
+void fsc_json_about(const struct fsc_label *about, size_t n, struct fsc_buf *b);
 void fsc_json_names(const char *kind, const char *binary, const char *function, struct fsc_buf *b);
 void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b);
 

@@ -5,6 +5,7 @@
 
 #include "base/fmt.h"
 #include "base/str.h"
+#include "model/tally.h"
 
 enum { LEAST = 20 }; /* columns a cut cell keeps */
 
@@ -135,7 +136,7 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 	if (by & FSC_BY_COMM)
 		fsc_fmt_term(fsc_table_cell(t), c->comm);
 	if (by & FSC_BY_PID)
-		fsc_buf_printf(fsc_table_cell(t), "%u", c->pid);
+		fsc_buf_printf(fsc_table_cell(t), "%u", fsc_tally_pid(c->pid));
 	if (by & FSC_BY_TID)
 		fsc_buf_printf(fsc_table_cell(t), "%u", c->tid);
 	if (by & FSC_BY_CPU)

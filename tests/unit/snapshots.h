@@ -121,6 +121,29 @@ static inline struct fsc_latencies snap_latencies(uint32_t by)
 	return l;
 }
 
+static const struct fsc_label snap_container[] = {{"container", "4f1b0a3c5d7e"},
+						  {"unit", "we\"i\\rd\n.service"}};
+static const struct fsc_label snap_host[] = {{"container", ""}, {"unit", "a.service"}};
+
+/* A function by labels of its processes: 1 call, and two rows of 2 and 3 calls that look the same.
+ * The caller releases it. */
+static inline struct fsc_latencies snap_labelled(void)
+{
+	static const struct fsc_label *const of[] = {snap_container, snap_host, snap_host};
+	struct fsc_latencies l = {
+	    .funcs = snap_funcs, .n_funcs = 4, .rows = FSC_VEC_INIT(struct fsc_latency)};
+
+	for (uint32_t i = 0; i < 3; i++) {
+		struct fsc_latency *row = snap_row(&l, 0, 0x80000001u + i, "");
+
+		for (uint32_t k = 0; k <= i; k++)
+			keep(row->slot, 1000);
+		row->labels = of[i];
+		row->n_labels = 2;
+	}
+	return l;
+}
+
 static inline struct fsc_snapshot snapshot(const struct fsc_latencies *l)
 {
 	return (struct fsc_snapshot){.start_ns = SNAP_START,

@@ -26,6 +26,7 @@
 #include "model/profile.h"
 #include "model/tally.h"
 #include "monitor/config.h"
+#include "monitor/labelsets.h"
 #include "probe/kind.h"
 #include "probe/tracespec.h"
 #include "sink/alerts.h"
@@ -1161,6 +1162,40 @@ static void web(void **state)
 	rmdir(dir);
 }
 
+/* ---- labels ---- */
+
+static int label(const void *arg, struct fsc_err *err)
+{
+	const struct fsc_labelsets_opts all = {.labels = 15, .fields = 7, .most = 9};
+	const struct fsc_labelsets_opts others = {.labels = 12, .most = 9};
+	struct fsc_labelsets *s;
+	size_t n;
+	int rc = fsc_labelsets_new(&s, err);
+
+	(void)arg;
+	if (rc)
+		return rc;
+	rc = fsc_labelsets_use(s, &all, err);
+	if (!rc)
+		rc = fsc_labelsets_note(s, getpid(), false, err);
+	if (!rc)
+		rc = fsc_labelsets_note(s, getpid(), true, err);
+	if (!rc)
+		rc = fsc_labelsets_use(s, &others, err);
+	fsc_labelsets_forget(s, rc ? 0 : getpid());
+	if (!rc)
+		rc = fsc_labelsets_mark(s, 0, 0, &n, err);
+	fsc_labelsets_drop_marked(s);
+	fsc_labelsets_free(s);
+	return rc;
+}
+
+static void labels(void **state)
+{
+	(void)state;
+	sweep(label, NULL, 100);
+}
+
 /* ---- what is tried again ---- */
 
 static void add_some(struct fsc_tally *t, uint32_t func, uint32_t pid, uint64_t calls)
@@ -1256,6 +1291,7 @@ int main(void)
 	    cmocka_unit_test(configurations),
 	    cmocka_unit_test(exports),
 	    cmocka_unit_test(web),
+	    cmocka_unit_test(labels),
 	    cmocka_unit_test(drained_tallies),
 	};
 

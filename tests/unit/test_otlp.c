@@ -176,6 +176,42 @@ static void sums_in_json(void **state)
 	fsc_latencies_release(&l);
 }
 
+static void labels_of_processes(void **state)
+{
+	static const struct fsc_label about[] = {{"pod", "uid"}, {"started", "then"}, {"exe", ""}};
+	struct fsc_call call = snap_call;
+	struct fsc_noted_call noted = {.call = &call, .wall_ns = SNAP_NOW};
+	struct fsc_latencies l = snap_labelled();
+	struct fsc_snapshot s = {.calls = &l};
+	struct fsc_buf b = {0};
+	json_t *all, *list, *p;
+
+	(void)state;
+	fsc_otlp_metrics(&s, true, &b);
+	all = json_of(&b);
+	list = points(items(all, "resourceMetrics", "scopeMetrics", "metrics"),
+		      "funcscope.call.duration", "exponentialHistogram");
+	assert_int_equal(json_array_size(list), 2);
+	p = json_array_get(list, 0);
+	assert_string_equal(attribute(p, "attributes", "container.id"), "4f1b0a3c5d7e");
+	assert_string_equal(attribute(p, "attributes", "systemd.unit"), "we\"i\\rd\\x0a.service");
+	p = json_array_get(list, 1);
+	assert_int_equal(number(p, "count"), 5);
+	assert_string_equal(attribute(p, "attributes", "container.id"), "");
+	assert_string_equal(attribute(p, "attributes", "systemd.unit"), "a.service");
+	json_decref(all);
+	call.about = about;
+	call.n_about = 3;
+	fsc_otlp_logs(&s, &noted, 1, true, &b);
+	all = json_of(&b);
+	p = json_array_get(items(all, "resourceLogs", "scopeLogs", "logRecords"), 0);
+	assert_string_equal(attribute(p, "attributes", "k8s.pod.uid"), "uid");
+	assert_string_equal(attribute(p, "attributes", "process.creation.time"), "then");
+	assert_string_equal(attribute(p, "attributes", "process.executable.path"), "");
+	json_decref(all);
+	fsc_latencies_release(&l);
+}
+
 static void folded_rows_overflow(void **state)
 {
 	struct fsc_latencies l = snap_latencies(FSC_BY_PID);
@@ -398,11 +434,12 @@ static void answers_in_protobuf(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(durations_in_json),    cmocka_unit_test(sums_in_json),
-	    cmocka_unit_test(folded_rows_overflow), cmocka_unit_test(metrics_in_protobuf),
-	    cmocka_unit_test(logs_in_json),	    cmocka_unit_test(spans_in_json),
-	    cmocka_unit_test(calls_in_protobuf),    cmocka_unit_test(nothing_to_say),
-	    cmocka_unit_test(answers_in_json),	    cmocka_unit_test(answers_in_protobuf),
+	    cmocka_unit_test(durations_in_json),   cmocka_unit_test(sums_in_json),
+	    cmocka_unit_test(labels_of_processes), cmocka_unit_test(folded_rows_overflow),
+	    cmocka_unit_test(metrics_in_protobuf), cmocka_unit_test(logs_in_json),
+	    cmocka_unit_test(spans_in_json),	   cmocka_unit_test(calls_in_protobuf),
+	    cmocka_unit_test(nothing_to_say),	   cmocka_unit_test(answers_in_json),
+	    cmocka_unit_test(answers_in_protobuf),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

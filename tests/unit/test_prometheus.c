@@ -298,6 +298,38 @@ static void names_that_look_the_same(void **state)
 	fsc_latencies_release(&l);
 }
 
+static void labels_of_processes(void **state)
+{
+	static const struct fsc_label constant[] = {{"dc", "north"}, {"unit", "mine"}};
+	struct fsc_latencies l = snap_labelled();
+	struct fsc_snapshot s = {.calls = &l, .labels = constant, .n_labels = 2};
+	const char *names = "funcscope_call_duration_seconds_count{group=\"app\","
+			    "function=\"work\",binary=\"/usr/bin/prog\",";
+
+	(void)state;
+	for (int by = 0; by < 2; by++) {
+		struct fsc_buf page, line = {0};
+		const char *pid = by ? "pid=\"0\",comm=\"\"," : "";
+
+		l.by = by ? FSC_BY_PID | FSC_BY_COMM : 0;
+		page = page_of(&s, TEXT);
+		check_text(&page);
+		fsc_buf_printf(&line,
+			       "%scontainer=\"4f1b0a3c5d7e\",unit=\"we\\\"i\\\\rd\\\\x0a.service\","
+			       "%sdc=\"north\"} 1",
+			       names, pid);
+		has_line(&page, fsc_buf_str(&line));
+		fsc_buf_clear(&line);
+		fsc_buf_printf(&line, "%scontainer=\"\",unit=\"a.service\",%sdc=\"north\"} 5",
+			       names, pid);
+		has_line(&page, fsc_buf_str(&line));
+		assert_int_equal(lines_with(&page, "_count{"), 2);
+		fsc_buf_release(&line);
+		fsc_buf_release(&page);
+	}
+	fsc_latencies_release(&l);
+}
+
 static void constant_labels_that_do_not_fit(void **state)
 {
 	const struct fsc_label labels[] = {
@@ -536,6 +568,7 @@ int main(void)
 	    cmocka_unit_test(nothing_at_all),
 	    cmocka_unit_test(rows_become_series),
 	    cmocka_unit_test(names_that_look_the_same),
+	    cmocka_unit_test(labels_of_processes),
 	    cmocka_unit_test(constant_labels_that_do_not_fit),
 	    cmocka_unit_test(receivers_of_one_name),
 	    cmocka_unit_test(a_removed_receiver),

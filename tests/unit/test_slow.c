@@ -25,8 +25,9 @@ static struct fsc_slow *make(unsigned slowest, unsigned latest)
 
 static const struct fsc_noted_call *add(struct fsc_slow *s, uint32_t func, uint64_t ms)
 {
-	char one[] = "leaf", two[] = "main";
+	char one[] = "leaf", two[] = "main", three[] = "pod";
 	const char *frames[] = {one, two};
+	const struct fsc_label about = {"pod", three};
 	const struct fsc_call c = {.func = &funcs[func],
 				   .duration_ns = ms * 1000000,
 				   .has_duration = true,
@@ -35,13 +36,16 @@ static const struct fsc_noted_call *add(struct fsc_slow *s, uint32_t func, uint6
 				   .kernel_stack = frames,
 				   .user_stack = frames + 1,
 				   .n_kernel = 1,
-				   .n_user = 1};
+				   .n_user = 1,
+				   .about = &about,
+				   .n_about = 1};
 	const struct fsc_noted_call *noted = NULL;
 
 	assert_int_equal(fsc_slow_add(s, &c, func, 1e6, "EIO", &noted, NULL), 0);
 	assert_non_null(noted);
 	memset(one, 'x', 4); /* it keeps a copy */
 	memset(two, 'x', 4);
+	memset(three, 'x', 3);
 	return noted;
 }
 
@@ -124,6 +128,8 @@ static void a_kept_call_is_whole(void **state)
 	assert_int_equal(c->call->n_kernel, 1);
 	assert_string_equal(c->call->kernel_stack[0], "leaf");
 	assert_string_equal(c->call->user_stack[0], "main");
+	assert_int_equal(c->call->n_about, 1);
+	assert_string_equal(c->call->about[0].value, "pod");
 	fsc_vec_release(&all);
 	fsc_slow_free(s);
 }

@@ -307,7 +307,7 @@ static bool may_be(const struct fsc_config_key *k, const char *value)
 	static const char *const right[] = {
 	    [FSC_CONFIG_BOOL] = "true",	 [FSC_CONFIG_UINT] = "7",     [FSC_CONFIG_NUMBER] = "7",
 	    [FSC_CONFIG_TEXT] = "\"x\"", [FSC_CONFIG_PERCENT] = "7",  [FSC_CONFIG_TEXTS] = "[]",
-	    [FSC_CONFIG_NOTE] = "\"x\"", [FSC_CONFIG_SECTION] = "{}",
+	    [FSC_CONFIG_NOTE] = "\"x\"", [FSC_CONFIG_SECTION] = "{}", [FSC_CONFIG_WORDS] = "[]",
 	};
 
 	if (k->type == FSC_CONFIG_OTHER) /* their own tests */
@@ -555,7 +555,9 @@ static void in_schema(const struct fsc_config_key *keys, const json_t *object)
 			assert_true(json_number_value(json_object_get(p, "minimum")) == keys->min);
 			assert_true(json_number_value(json_object_get(p, "maximum")) == keys->max);
 		}
-		for (int i = 0; keys->choices && i < 2; i++)
+		if (keys->type == FSC_CONFIG_WORDS)
+			p = json_object_get(p, "items");
+		for (size_t i = 0; keys->choices && keys->choices[i]; i++)
 			assert_string_equal(
 			    json_string_value(json_array_get(json_object_get(p, "enum"), i)),
 			    keys->choices[i]);
