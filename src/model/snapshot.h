@@ -89,6 +89,8 @@ struct fsc_snapshot {
 	double own_cpu_s;
 	uint64_t own_memory; /* bytes resident */
 	uint64_t series_cap;
+	bool labelled; /* processes have labels: */
+	uint64_t label_sets, label_sets_folded;
 	const struct fsc_receiver_state *receivers;
 	size_t n_receivers;
 };

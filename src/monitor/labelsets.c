@@ -38,6 +38,7 @@ struct fsc_labelsets {
 	struct fsc_map members; /* pid -> struct member * */
 	uint32_t last;		/* number of the newest set */
 	uint64_t idled;
+	uint64_t folded;
 };
 
 const char *const fsc_label_names[FSC_LABELS + 1] = {"container", "pod", "cgroup", "unit", NULL};
@@ -137,7 +138,10 @@ static struct set *find_set(struct fsc_labelsets *s, struct fsc_buf *values)
 	at = fsc_map_get(&s->by_values, values->s, values->n);
 	if (at)
 		return (struct set *)(uintptr_t)*at;
-	return is_full(s) ? &s->other : add_set(s, values);
+	if (!is_full(s))
+		return add_set(s, values);
+	s->folded++;
+	return &s->other;
 }
 
 static struct set *set_by_number(const struct fsc_labelsets *s, uint32_t number)
@@ -341,6 +345,11 @@ size_t fsc_labelsets_count(const struct fsc_labelsets *s)
 	return s->all.n;
 }
 
+uint64_t fsc_labelsets_folded(const struct fsc_labelsets *s)
+{
+	return s->folded;
+}
+
 void fsc_labelsets_count_row(struct fsc_labelsets *s, uint32_t owner)
 {
 	if (owner >= FSC_TALLY_SETS)
@@ -394,6 +403,7 @@ void fsc_labelsets_drop_marked(struct fsc_labelsets *s)
 	for (size_t i = 0; i < s->all.n; i++) {
 		struct set *x = *FSC_AT(struct set *, &s->all, i);
 
+		s->folded += x->marked;
 		if (x->marked)
 			drop_set(s, x);
 		else

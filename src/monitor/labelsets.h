@@ -55,6 +55,8 @@ const struct fsc_label *fsc_labelsets_fields(const struct fsc_labelsets *s, uint
 /* ---- folding ---- */
 
 size_t fsc_labelsets_count(const struct fsc_labelsets *s);
+/* How many were folded, and processes for which there was no place. */
+uint64_t fsc_labelsets_folded(const struct fsc_labelsets *s);
 /* How many there may be. */
 size_t fsc_labelsets_most(const struct fsc_labelsets *s);
 /* How many processes a set has. */

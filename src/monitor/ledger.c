@@ -575,6 +575,9 @@ int fsc_ledger_view(struct fsc_ledger *l, bool apart, size_t cap, struct fsc_led
 	s->books = &ret->books;
 	s->processes = fsc_processes_count(l->processes, false);
 	s->series_cap = cap;
+	s->labelled = fsc_labelsets_on(l->labels);
+	s->label_sets = fsc_labelsets_count(l->labels);
+	s->label_sets_folded = fsc_labelsets_folded(l->labels);
 	return 0;
 }
 

@@ -227,6 +227,12 @@ static void fill_folded(struct page *p, const struct metric *m)
 	put_value(p, NULL, NULL, (double)p->set.folded);
 }
 
+static void fill_labels(struct page *p, const struct metric *m)
+{
+	if (p->s->labelled)
+		fill_number(p, m);
+}
+
 static void fill_reloads(struct page *p, const struct metric *m)
 {
 	(void)m;
@@ -429,6 +435,14 @@ static const struct metric metrics[] = {
       FSC_GAUGE},
      fill_folded,
      0},
+    {{"funcscope_label_sets", NULL, "Different sets of labels of processes.", FSC_GAUGE},
+     fill_labels,
+     offsetof(struct fsc_snapshot, label_sets)},
+    {{"funcscope_label_sets_folded_total", NULL,
+      "Sets of labels that became \"other\", and processes that count as it from the start.",
+      FSC_COUNTER},
+     fill_labels,
+     offsetof(struct fsc_snapshot, label_sets_folded)},
     {{"funcscope_start_time_seconds", "seconds", "When the monitor began, since 1970.", FSC_GAUGE},
      fill_start,
      0},

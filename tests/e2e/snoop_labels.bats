@@ -16,7 +16,8 @@ setup() {
 	not_in_guest
 	need_command curl
 	need_cgroups
-	cp "$FIXTURES/runner" mine
+	shell_for tagged
+	cp "$FIXTURES/runner" tagged
 	PAGE_PORT=$(free_port)
 }
 
@@ -40,13 +41,19 @@ need_cgroups() {
 
 # ---- processes in cgroups ----
 
+# shell_for NAME: $TMP/sh/NAME, a shell that is a target because of its name, so that what it becomes is one from its first call on.
+shell_for() {
+	mkdir -p sh
+	cp "$BASH" "sh/$1"
+}
+
 # enter NAME CGROUP: starts a runner there, which is called NAME from now on.
 enter() {
 	local dir=$TMP/in/$1 word
 	mkdir -p "$dir" "$CGROUPS/$2"
 	mkfifo "$dir/to" "$dir/from"
 	# shellcheck disable=SC2016 # expands inside
-	bash -c 'echo $$ >"$1/cgroup.procs" && exec "$2" with "a b"' bash "$CGROUPS/$2" "$TMP/mine" \
+	"$TMP/sh/tagged" -c 'echo $$ >"$1/cgroup.procs" && exec "$2" with "a b"' sh "$CGROUPS/$2" "$TMP/tagged" \
 		0<>"$dir/to" 1<>"$dir/from" 2>"$dir/err" 3>&- &
 	IN[$1]=$!
 	read -r -t 60 word _ <"$dir/from" || fail "$1 did not start: $(<"$dir/err")"
@@ -74,17 +81,20 @@ short() { printf '%012x' "$1"; }
 
 # ---- the page ----
 
-# watch MORE...: the configuration: work() of all processes called "mine".
+# watch MORE...: the configuration: work() of all processes called "tagged".
 watch() {
-	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/mine"}}, "targets": {"names": ["mine"]}'"${1:+, $1}"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/tagged"}}, "targets": {"names": ["tagged"]}'"${1:+, $1}"
 }
 
 COUNT=funcscope_call_duration_seconds_count
 
-# adds_up: on a new page, the series are together what was kept, and no less than on the page before.
+# adds_up: on a new page, the series are together what was kept, and no less than on the page before; and so is each that is on both.
 adds_up() {
 	local sum kept
+	[[ ! -e page ]] || cp page before
 	page text/plain
+	[[ ! -e before ]] || awk -v c="$COUNT" 'index($0, c "{") != 1 { next } NR == FNR { was[$1] = $2; next }
+		$1 in was && $2 < was[$1] { print; bad = 1 } END { exit bad }' before page || fail "a series went back; before: $(grep "$COUNT" before)"
 	read -r sum kept < <(awk -v c="$COUNT" 'index($0, c "{") == 1 { sum += $NF } /^funcscope_calls_kept_total/ { kept = $NF }
 		END { printf "%d %d\n", sum, kept }' "$TMP/page")
 	assert_eq "sum of the series" "$kept" "$sum"
@@ -128,8 +138,8 @@ series() {
 	assert_eq "events of docker" 204 "$(grep '"event":"return"' events | grep -c "\"container\":\"${ID1:0:12}\"")"
 	ctl stats --by-process
 	assert_eq "processes" 5 "$(grep -c '"type":"latency"' answer)"
-	assert_eq "one of them" "$TMP/mine" "$(jq -r 'select(.type == "latency" and .unit == "nginx.service" and .pid == '"${IN[unit]}"') | .exe' answer)"
-	assert_eq "its words" "$TMP/mine with a b" "$(jq -r 'select(.unit == "nginx.service") | .cmdline' answer)"
+	assert_eq "one of them" "$TMP/tagged" "$(jq -r 'select(.type == "latency" and .unit == "nginx.service" and .pid == '"${IN[unit]}"') | .exe' answer)"
+	assert_eq "its words" "$TMP/tagged with a b" "$(jq -r 'select(.unit == "nginx.service") | .cmdline' answer)"
 	assert_match "its start" "$(jq -r 'select(.unit == "nginx.service") | .started' answer)" '^20[0-9-]*T[0-9:]*\.[0-9]*Z$'
 	ended
 	assert_timed work 204 "container=${ID1:0:12}"
@@ -141,7 +151,7 @@ series() {
 }
 
 @test "labels: the text report has them as columns" {
-	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/mine"}}, "targets": {"names": ["mine"]},
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/tagged"}}, "targets": {"names": ["tagged"]},
 		"process_labels": ["container", "unit"]'
 	arm_as snoop -c snoop.json
 	enter a "docker/$ID1"
@@ -178,6 +188,7 @@ series() {
 	eventually monitor_says processes 0
 	adds_up
 	(($(on_page "$COUNT" 'container="other",unit="other"') > 0)) || fail "nothing was folded: $(<page)"
+	(($(on_page funcscope_label_sets_folded_total) >= 10 && $(on_page funcscope_label_sets) <= 5)) || fail "$(<page)"
 	ended
 	assert_timed work $((14 * 100 + 13 * 200 + 105))
 	assert_timed work $((13 * 200)) unit=a.service
@@ -201,6 +212,26 @@ series() {
 	for i in 1 2 3 4; do assert_timed work $((10 * i + 1)) "container=$(short "$i")"; done
 	assert_timed work $((51 + 61)) container=other
 	assert_eq "rows" 5 "$(rows type=latency | wc -l)"
+}
+
+@test "labels: short processes: the labels of one that exited before they were read are empty, and the sum is exact" {
+	local i
+	shell_for shortly
+	cp "$FIXTURES/calls" shortly
+	mkdir -p "$CGROUPS/docker/$ID1"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/shortly"}}, "targets": {"names": ["shortly"]},
+		"process_labels": ["container", "cgroup"], "prometheus": {"listen": ":'"$PAGE_PORT"'", "pid_label": true}'
+	snoop
+	for ((i = 1; i <= 40; i++)); do
+		# shellcheck disable=SC2016 # expands inside
+		"$TMP/sh/shortly" -c 'echo $$ >"$1/cgroup.procs" && exec "$2" 11' sh "$CGROUPS/docker/$ID1" "$TMP/shortly" >truth 3>&-
+		((i % 5)) || adds_up
+	done
+	eventually monitor_says processes 0
+	eventually sum_is 440
+	ended
+	assert_timed work 440
+	assert_eq "other labels" 0 "$(rows type=latency | grep -v '"container":""' | grep -vc "\"container\":\"${ID1:0:12}\"")"
 }
 
 @test "labels: a process that moves before its first call has the new ones, one that moves later keeps its own" {

@@ -302,7 +302,12 @@ static void labels_of_processes(void **state)
 {
 	static const struct fsc_label constant[] = {{"dc", "north"}, {"unit", "mine"}};
 	struct fsc_latencies l = snap_labelled();
-	struct fsc_snapshot s = {.calls = &l, .labels = constant, .n_labels = 2};
+	struct fsc_snapshot s = {.calls = &l,
+				 .labels = constant,
+				 .n_labels = 2,
+				 .labelled = true,
+				 .label_sets = 2,
+				 .label_sets_folded = 7};
 	const char *names = "funcscope_call_duration_seconds_count{group=\"app\","
 			    "function=\"work\",binary=\"/usr/bin/prog\",";
 
@@ -324,6 +329,8 @@ static void labels_of_processes(void **state)
 			       names, pid);
 		has_line(&page, fsc_buf_str(&line));
 		assert_int_equal(lines_with(&page, "_count{"), 2);
+		has_line(&page, "funcscope_label_sets{dc=\"north\",unit=\"mine\"} 2");
+		has_line(&page, "funcscope_label_sets_folded_total{dc=\"north\",unit=\"mine\"} 7");
 		fsc_buf_release(&line);
 		fsc_buf_release(&page);
 	}
