@@ -40,8 +40,9 @@ static __always_inline void note_pid(__u32 pid)
 {
 	__u8 not_told = 0;
 
-	if (!bpf_map_lookup_elem(&seen_pids, &pid))
-		bpf_map_update_elem(&seen_pids, &pid, &not_told, BPF_NOEXIST);
+	if (!bpf_map_lookup_elem(&seen_pids, &pid) &&
+	    !bpf_map_update_elem(&seen_pids, &pid, &not_told, BPF_NOEXIST))
+		count_seen(cfg.calibrate_row + FSC_COUNTER_PIDS);
 }
 
 enum { NO_STACK = -1, LOST_STACK = -2 };

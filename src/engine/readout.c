@@ -205,18 +205,24 @@ size_t fsc_session_stack(const struct fsc_session *s, int32_t id, uint64_t *addr
 int fsc_session_new_pids(struct fsc_session *s, int (*fn)(pid_t pid, void *arg), void *arg,
 			 struct fsc_err *err)
 {
+	const uint64_t n = extra_counter(s, FSC_COUNTER_PIDS);
 	const uint8_t reported = 1;
 	uint32_t pid;
 	uint8_t state;
 	struct fsc_map_walk w = {.map = s->skel->maps.seen_pids, .key = &pid, .value = &state};
 	int rc = 0;
 
+	/* To find an empty map empty, the kernel looks into all of it. */
+	if (n == s->pids_reported)
+		return 0;
 	while (!rc && fsc_map_walk_next(&w)) {
 		if (state)
 			continue;
 		bpf_map_update_elem(bpf_map__fd(w.map), &pid, &reported, BPF_EXIST);
 		rc = fn((pid_t)pid, arg);
 	}
+	if (!rc)
+		s->pids_reported = n;
 	return rc ? fsc_err_nomem(err) : 0;
 }
 

@@ -64,6 +64,7 @@ struct fsc_session {
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
 	uint64_t records;	/* of calls, read from the rings */
+	uint64_t pids_reported; /* by fsc_session_new_pids() */
 	bool detached;		/* permanently */
 	int64_t resumed_row;	/* the only row being attached (again); -1: all */
 	struct fsc_vec retired; /* struct fsc_retired */

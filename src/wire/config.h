@@ -71,6 +71,7 @@ enum fsc_counter {
 	FSC_COUNTER_BYSTANDERS, /* hits of processes that are not traced */
 	FSC_COUNTER_OPENED,	/* calls whose entry was stored */
 	FSC_COUNTER_CLOSED,	/* of these, returned ones */
+	FSC_COUNTER_PIDS,	/* processes whose stacks were taken for the first time */
 	FSC_COUNTERS,
 	/* Then, if there are rules, the hits of processes that are not traced, by row. */
 };
