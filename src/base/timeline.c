@@ -42,6 +42,16 @@ static int by_time(const void *pa, const void *pb)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
+static bool is_sorted(const struct fsc_timeline *t)
+{
+	const struct fsc_timeline_record *r = t->records.data;
+
+	for (size_t i = 1; i < t->records.n; i++)
+		if (by_time(&r[i - 1], &r[i]) > 0)
+			return false;
+	return true;
+}
+
 /* Drops the first n records. */
 static int keep_rest(struct fsc_timeline *t, size_t n, struct fsc_err *err)
 {
@@ -69,7 +79,9 @@ int fsc_timeline_take(struct fsc_timeline *t, uint64_t until_ns,
 
 	if (!t->records.n)
 		return 0;
-	qsort(t->records.data, t->records.n, t->records.size, by_time);
+	/* Often only one of the buffers had any. */
+	if (!is_sorted(t))
+		qsort(t->records.data, t->records.n, t->records.size, by_time);
 	while (!rc && n < t->records.n) {
 		const struct fsc_timeline_record *r =
 		    FSC_AT(struct fsc_timeline_record, &t->records, n);

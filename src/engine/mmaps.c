@@ -176,16 +176,12 @@ static int report_record(struct fsc_mmaps *m, const struct perf_event_header *h,
 				makedev(map->major, map->minor), map->ino,
 				strcmp(map->path, "//anon") ? map->path : "", err);
 	case PERF_RECORD_FORK:
-		if (task->pid == task->ppid)
-			return 0; /* a thread */
 		return to->fork(to->arg, (pid_t)task->ppid, (pid_t)task->pid, err);
 	case PERF_RECORD_EXIT:
-		if (task->pid == task->tid)
-			to->exit(to->arg, (pid_t)task->pid);
+		to->exit(to->arg, (pid_t)task->pid);
 		return 0;
 	case PERF_RECORD_COMM:
-		if (!(h->misc & PERF_RECORD_MISC_COMM_EXEC) || h->size <= sizeof(*comm) ||
-		    !memchr(comm->comm, 0, h->size - sizeof(*comm)))
+		if (h->size <= sizeof(*comm) || !memchr(comm->comm, 0, h->size - sizeof(*comm)))
 			return 0;
 		return to->exec(to->arg, (pid_t)comm->pid, comm->comm, err);
 	case PERF_RECORD_LOST:
@@ -210,10 +206,22 @@ static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char
 	return (const void *)m->record;
 }
 
+/* Threads come and go far more often than processes. */
+static bool is_of_thread(const struct perf_event_header *h)
+{
+	const struct task *task = (const void *)h;
+
+	return (h->type == PERF_RECORD_FORK && task->pid == task->ppid) ||
+	       (h->type == PERF_RECORD_EXIT && task->pid != task->tid) ||
+	       (h->type == PERF_RECORD_COMM && !(h->misc & PERF_RECORD_MISC_COMM_EXEC));
+}
+
 static int queue_record(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)
 {
 	uint64_t time_ns; /* every record ends with it */
 
+	if (is_of_thread(h))
+		return 0;
 	memcpy(&time_ns, (const char *)h + h->size - sizeof(time_ns), sizeof(time_ns));
 	return fsc_timeline_add(&m->pending, time_ns, h, h->size, err);
 }

@@ -134,6 +134,16 @@ static int by_use(const void *va, const void *vb)
 	return (a->used > b->used) - (a->used < b->used);
 }
 
+/* Most exits are reported. */
+static bool enough_dead(const struct fsc_spaces *s, size_t n)
+{
+	size_t dead = 0;
+
+	for (size_t i = 0; i < s->processes.n; i++)
+		dead += FSC_AT(struct process, &s->processes, i)->dead;
+	return dead >= n;
+}
+
 /* Drops an eighth of the processes: the exited ones longest unused, then others. Not one at a
  * time, because the index must be rebuilt. */
 static int forget_some(struct fsc_spaces *s, struct fsc_err *err)
@@ -143,8 +153,9 @@ static int forget_some(struct fsc_spaces *s, struct fsc_err *err)
 
 	if (!p)
 		return 0;
-	for (size_t i = 0; i < s->processes.n; i++)
-		p[i].dead |= kill(p[i].pid, 0) && errno == ESRCH;
+	if (!enough_dead(s, n))
+		for (size_t i = 0; i < s->processes.n; i++)
+			p[i].dead |= kill(p[i].pid, 0) && errno == ESRCH;
 	qsort(p, s->processes.n, sizeof(*p), by_use);
 	n = n < s->processes.n ? n : s->processes.n;
 	for (size_t i = 0; i < n; i++)
