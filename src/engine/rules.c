@@ -121,8 +121,8 @@ static int take_error(struct fsc_session *s, int map, const struct fsc_error_key
 
 /* The next key is fetched before this one is deleted: after a deleted key the walk would restart.
  */
-static int forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-			 void *arg, struct fsc_err *err)
+static int forget_errors(struct fsc_session *s, bool (*which)(pid_t pid, void *arg), void *arg,
+			 struct fsc_err *err)
 {
 	int map = bpf_map__fd(s->skel->maps.errors), rc = 0;
 	struct fsc_error_key key, next;
@@ -130,7 +130,7 @@ static int forget_errors(struct fsc_session *s, enum fsc_forget (*what)(pid_t pi
 
 	while (!rc && more) {
 		more = !bpf_map_get_next_key(map, &key, &next);
-		if (what((pid_t)key.pid, arg))
+		if (which((pid_t)key.pid, arg))
 			rc = take_error(s, map, &key, err);
 		key = next;
 	}
@@ -175,7 +175,7 @@ static int retire_keys(struct fsc_session *s,
 }
 
 struct forgetting {
-	enum fsc_forget (*what)(pid_t pid, void *arg);
+	bool (*which)(pid_t pid, void *arg);
 	void *arg;
 };
 
@@ -183,15 +183,15 @@ static bool is_forgotten(const struct fsc_count_key *key, void *arg)
 {
 	const struct forgetting *f = arg;
 
-	return f->what((pid_t)key->pid, f->arg);
+	return f->which((pid_t)key->pid, f->arg);
 }
 
 /* Whether a process runs is checked after its keys are deleted: a program that found the slot
  * before runs in one of its threads, so the process still exists. */
-int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-		       void *arg, bool *ret_alive, struct fsc_err *err)
+int fsc_session_retire(struct fsc_session *s, bool (*which)(pid_t pid, void *arg), void *arg,
+		       bool *ret_alive, struct fsc_err *err)
 {
-	struct forgetting f = {what, arg};
+	struct forgetting f = {which, arg};
 	int rc = retire_keys(s, is_forgotten, &f, err);
 
 	for (size_t i = 0; !*ret_alive && i < s->retired.n; i++)
@@ -247,29 +247,21 @@ int fsc_session_reclaim(struct fsc_session *s,
 
 /* ---- verdicts ---- */
 
-static void forget_pids(int map, enum fsc_forget (*what)(pid_t pid, void *arg), void *arg)
+int fsc_session_forget(struct fsc_session *s, bool (*which)(pid_t pid, void *arg), void *arg,
+		       struct fsc_err *err)
 {
-	uint32_t pid, next;
-	bool more = map >= 0 && !bpf_map_get_next_key(map, NULL, &pid);
-
-	while (more) {
-		more = !bpf_map_get_next_key(map, &pid, &next);
-		if (what((pid_t)pid, arg) == FSC_FORGET_ALL)
-			bpf_map_delete_elem(map, &pid);
-		pid = next;
-	}
+	return forget_errors(s, which, arg, err);
 }
 
-int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-		       void *arg, struct fsc_err *err)
+void fsc_session_forget_exited(struct fsc_session *s, pid_t pid)
 {
-	int rc = forget_errors(s, what, arg, err);
+	const struct bpf_map *const maps[] = {
+	    s->skel->maps.tasks, s->skel->maps.bystanders,
+	    s->opts.stacks & FSC_STACKS_USER ? s->skel->maps.seen_pids : NULL};
 
-	forget_pids(bpf_map__fd(s->skel->maps.tasks), what, arg);
-	forget_pids(bpf_map__fd(s->skel->maps.bystanders), what, arg);
-	if (s->opts.stacks & FSC_STACKS_USER)
-		forget_pids(bpf_map__fd(s->skel->maps.seen_pids), what, arg);
-	return rc;
+	for (size_t i = 0; i < sizeof(maps) / sizeof(maps[0]); i++)
+		if (maps[i] && bpf_map__fd(maps[i]) >= 0)
+			bpf_map_delete_elem(bpf_map__fd(maps[i]), &pid);
 }
 
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err)

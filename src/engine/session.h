@@ -172,17 +172,12 @@ void fsc_session_clear_verdict(struct fsc_session *s, pid_t pid);
 int fsc_session_errors(const struct fsc_session *s,
 		       int (*fn)(const struct fsc_error_key *key, uint64_t n, void *arg), void *arg,
 		       struct fsc_err *err);
-/* What to forget of a process. */
-enum fsc_forget {
-	FSC_FORGET_NOTHING,
-	FSC_FORGET_NUMBERS, /* what it has measured */
-	FSC_FORGET_ALL,	    /* the verdict on it, too: it has exited */
-};
-/* Forgetting has three steps, since a program that has looked up its slot may be preempted for any
- * length of time before it adds to it. First the keys are deleted: later calls get other slots.
- * *ret_alive is set if one of the processes still runs, otherwise left alone. */
-int fsc_session_retire(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-		       void *arg, bool *ret_alive, struct fsc_err *err);
+/* Forgetting what processes have measured has three steps, since a program that has looked up its
+ * slot may be preempted for any length of time before it adds to it. First the keys are deleted:
+ * later calls get other slots. *ret_alive is set if one of the processes still runs, otherwise left
+ * alone. */
+int fsc_session_retire(struct fsc_session *s, bool (*which)(pid_t pid, void *arg), void *arg,
+		       bool *ret_alive, struct fsc_err *err);
 /* The same for all keys of a part that was detached: nobody can be using their slots. */
 int fsc_session_retire_part(const struct fsc_session *part, struct fsc_err *err);
 /* Then, if one still runs, blocks until all programs that are running now have finished: some ten
@@ -193,9 +188,11 @@ int fsc_session_reclaim(struct fsc_session *s,
 			int (*fn)(const struct fsc_count_key *key, const struct fsc_slot *slot,
 				  void *arg),
 			void *arg, struct fsc_err *err);
-/* Forgets errors that the caller has read, and verdicts on exited processes. */
-int fsc_session_forget(struct fsc_session *s, enum fsc_forget (*what)(pid_t pid, void *arg),
-		       void *arg, struct fsc_err *err);
+/* Forgets errors that the caller has read. */
+int fsc_session_forget(struct fsc_session *s, bool (*which)(pid_t pid, void *arg), void *arg,
+		       struct fsc_err *err);
+/* Forgets the verdict on an exited process, and that it has hit probes. */
+void fsc_session_forget_exited(struct fsc_session *s, pid_t pid);
 /* Stops counting calls of a row, or starts again. */
 int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_err *err);
 /* The stack with this ID was read and may be deleted. */

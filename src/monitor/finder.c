@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -35,6 +36,9 @@ struct fsc_finder {
 	struct fsc_vec ids;	 /* uint32_t, per entry of the configuration */
 	struct fsc_map id_of;	 /* content of an entry -> its id */
 	struct fsc_map searched; /* struct search_key -> bool */
+	struct fsc_map found;	 /* struct file_key: files with functions, ever */
+	struct fsc_map barren;	 /* struct file_key: those searched in vain lately */
+	struct fsc_map ignored;	 /* paths of files that no entry has for a library */
 	struct fsc_map warned;	 /* what has been warned of */
 	struct fsc_vec noted;	 /* struct noted */
 	size_t next;		 /* of those, to be searched */
@@ -46,6 +50,13 @@ struct search_key {
 	uint64_t inode; /* its number */
 	uint32_t id, pad;
 };
+
+/* A file as the kernel's records show it. */
+struct file_key {
+	uint64_t dev, ino;
+};
+
+enum { MOST_FILES = 65536 }; /* of each table of them; then it is made anew */
 
 /* inodes: taken over. */
 static struct fsc_finder *finder_with(struct fsc_inodes *inodes, struct fsc_err *err)
@@ -96,6 +107,9 @@ void fsc_finder_free(struct fsc_finder *f)
 	fsc_vec_release(&f->ids);
 	fsc_map_release(&f->id_of);
 	fsc_map_release(&f->searched);
+	fsc_map_release(&f->found);
+	fsc_map_release(&f->barren);
+	fsc_map_release(&f->ignored);
 	fsc_map_release(&f->warned);
 	free(f);
 }
@@ -165,7 +179,7 @@ int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *c
 	copy->last_id = f->last_id;
 	if (!fsc_map_copy(&f->id_of, &copy->id_of) ||
 	    !fsc_map_copy(&f->searched, &copy->searched) ||
-	    !fsc_map_copy(&f->warned, &copy->warned))
+	    !fsc_map_copy(&f->found, &copy->found) || !fsc_map_copy(&f->warned, &copy->warned))
 		rc = fsc_err_nomem(err);
 	if (!rc)
 		rc = fsc_finder_use(copy, config, err);
@@ -213,6 +227,37 @@ static int queue_file(struct fsc_finder *f, const struct noted *file, struct fsc
 	*n = *file;
 	n->path = strdup(file->path);
 	return n->path ? 0 : fsc_err_nomem(err);
+}
+
+/* Notes a key, if there is memory for it: what is not known is looked at. */
+static void remember(struct fsc_map *m, const void *key, size_t n)
+{
+	if (m->n >= MOST_FILES)
+		fsc_map_release(m);
+	fsc_map_put(m, key, n, NULL);
+}
+
+/* Device numbers without a major one are used again, see run/processes.c. */
+static bool is_barren(const struct fsc_finder *f, dev_t dev, const struct file_key *key)
+{
+	return major(dev) && fsc_map_get(&f->barren, key, sizeof(*key));
+}
+
+bool fsc_finder_matters(struct fsc_finder *f, dev_t dev, ino_t ino, const char *path, bool program)
+{
+	const struct file_key key = {dev, ino};
+	const struct noted file = {.pid = 1, .program = program && f->unlisted.n};
+
+	if (fsc_map_get(&f->found, &key, sizeof(key)))
+		return true;
+	if (may_have_unlisted(f, &file) && !is_barren(f, dev, &key))
+		return true;
+	if (fsc_map_get(&f->ignored, path, strlen(path)))
+		return false;
+	if (fsc_lib_index_has(f->libs, path))
+		return true;
+	remember(&f->ignored, path, strlen(path));
+	return false;
 }
 
 int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err)
@@ -270,6 +315,9 @@ int fsc_finder_note_libraries(struct fsc_finder *f, struct fsc_err *err)
 	FSC_AUTO(fsc_freep) char *cache = NULL;
 	size_t size = 0;
 	int rc = note_named(f, err);
+
+	fsc_map_release(&f->barren);
+	fsc_map_release(&f->ignored);
 
 	if (!rc && !fsc_slurp(AT_FDCWD, "/etc/ld.so.cache", &cache, &size, NULL))
 		rc = fsc_ldcache_each(cache, size, note_cached, &n);
@@ -405,11 +453,25 @@ static int open_noted(const struct noted *n, struct fsc_vec *files)
 	return fsc_libs_find(n->path, &(struct fsc_libs_scope){0}, files, NULL);
 }
 
+/* Barren is what was searched for all that may be in it: a program, where only programs have
+ * functions without a library. */
+static void remember_search(struct fsc_finder *f, const struct noted *n, const struct stat *st,
+			    bool has_rows)
+{
+	const struct file_key key = {st->st_dev, st->st_ino};
+
+	if (has_rows)
+		remember(&f->found, &key, sizeof(key));
+	else if (n->program && !fsc_map_get(&f->found, &key, sizeof(key)))
+		remember(&f->barren, &key, sizeof(key));
+}
+
 static int search_open(struct fsc_finder *f, const struct noted *n,
 		       const struct fsc_libs_file *file, struct fsc_targets *ret,
 		       struct fsc_err *err)
 {
 	FSC_AUTO(fsc_vec_release) struct fsc_vec chosen = FSC_VEC_INIT(size_t);
+	const size_t before = ret->rows.n;
 	uint64_t inode;
 	struct stat st;
 	int rc;
@@ -422,7 +484,11 @@ static int search_open(struct fsc_finder *f, const struct noted *n,
 		return 0;
 	f->last_inode = inode;
 	rc = choose_entries(f, n, inode, &chosen, err);
-	return rc || !chosen.n ? rc : search_file(f, file, &chosen, ret, err);
+	if (!rc && chosen.n)
+		rc = search_file(f, file, &chosen, ret, err);
+	if (!rc)
+		remember_search(f, n, &st, ret->rows.n > before);
+	return rc;
 }
 
 static int search_noted(struct fsc_finder *f, const struct noted *n, struct fsc_targets *ret,

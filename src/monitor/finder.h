@@ -19,6 +19,9 @@ int fsc_finder_copy(const struct fsc_finder *f, const struct fsc_snoop_config *c
 		    struct fsc_finder **ret, struct fsc_err *err);
 /* An id of an entry's content (group, name, symbol, libraries): the same in every configuration. */
 uint32_t fsc_finder_id(const struct fsc_finder *f, size_t entry);
+/* Whether fsc_finder_note() of a file that a process maps would lead to a search, or has led to
+ * functions, as far as is known without a look at it. program: it is the program of the process. */
+bool fsc_finder_matters(struct fsc_finder *f, dev_t dev, ino_t ino, const char *path, bool program);
 /* Queues a file that a process (0: none) has mapped; the path is as the process sees it. */
 int fsc_finder_note(struct fsc_finder *f, pid_t pid, const char *path, struct fsc_err *err);
 /* Queues the files named by the configuration and the loader's cache. */

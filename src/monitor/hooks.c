@@ -99,6 +99,12 @@ int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_
 	return fsc_finder_note(h->finder, pid, path, err);
 }
 
+bool fsc_hooks_matters(const struct fsc_hooks *h, dev_t dev, ino_t ino, const char *path,
+		       bool program)
+{
+	return fsc_finder_matters(h->finder, dev, ino, path, program);
+}
+
 int fsc_hooks_libraries(struct fsc_hooks *h, struct fsc_err *err)
 {
 	return fsc_finder_note_libraries(h->finder, err);

@@ -31,6 +31,9 @@ void fsc_hooks_abandon(struct fsc_hooks *h);
  * to count, and those no longer in it are detached; their measurements stay. It cannot fail: errors
  * are logged. */
 void fsc_hooks_commit(struct fsc_hooks *h);
+/* Whether a file that a process maps may have functions of the configuration. */
+bool fsc_hooks_matters(const struct fsc_hooks *h, dev_t dev, ino_t ino, const char *path,
+		       bool program);
 /* A process has mapped a file: queued for fsc_hooks_attach(). */
 int fsc_hooks_file(struct fsc_hooks *h, pid_t pid, const char *path, struct fsc_err *err);
 /* Callbacks for all process events, so that stacks of exited processes can be symbolized. */

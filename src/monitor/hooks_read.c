@@ -52,27 +52,40 @@ static void forget_retired(struct fsc_hooks *h)
 	for (size_t i = 0; i < h->retired.n; i++) {
 		const struct retired *r = FSC_AT(struct retired, &h->retired, i);
 
-		if (!r->alive)
-			fsc_map_remove(&h->verdicts, &r->pid, sizeof(r->pid));
+		if (r->alive)
+			continue;
+		fsc_map_remove(&h->verdicts, &r->pid, sizeof(r->pid));
+		if (h->session)
+			fsc_session_forget_exited(h->session, r->pid);
 	}
 	h->retired.n = 0;
 	fsc_map_release(&h->retired_at);
+}
+
+/* If all processes count, only a verdict from before has to be replaced. */
+static int note_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	uint64_t *at;
+
+	if (fsc_filter_passes_all(&h->config->targets) &&
+	    !fsc_map_get(&h->verdicts, &pid, sizeof(pid)))
+		return 0;
+	at = fsc_map_put(&h->verdicts, &pid, sizeof(pid), NULL);
+	if (!at)
+		return fsc_err_nomem(err);
+	*at = wanted;
+	return h->session ? fsc_session_set_verdict(h->session, pid, wanted, err) : 0;
 }
 
 /* What a process counted as a target stays counted; what it counted before its first verdict only
  * if that is that it is one. */
 int fsc_hooks_apply_verdict(struct fsc_hooks *h, pid_t pid, bool wanted, struct fsc_err *err)
 {
-	int was = fsc_hooks_verdict(h, pid), rc = 0;
+	int was = fsc_hooks_verdict(h, pid), rc;
 	/* Most processes never call a watched function. */
 	bool counted = was > 0 || !h->session || fsc_session_is_pending(h->session, pid);
-	uint64_t *at = fsc_map_put(&h->verdicts, &pid, sizeof(pid), NULL);
 
-	if (!at)
-		return fsc_err_nomem(err);
-	*at = wanted;
-	if (h->session)
-		rc = fsc_session_set_verdict(h->session, pid, wanted, err);
+	rc = note_verdict(h, pid, wanted, err);
 	if (!rc && wanted && h->namer && !fsc_spaces_known(fsc_namer_spaces(h->namer), pid))
 		rc = fsc_namer_add_process(h->namer, pid, err);
 	if (rc || wanted || !was || !counted)
@@ -217,11 +230,9 @@ static int on_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
 						: note_retired(m->h, m->last, false, true, m->err);
 }
 
-static enum fsc_forget to_forget(pid_t pid, void *arg)
+static bool is_retired(pid_t pid, void *arg)
 {
-	const struct retired *r = find_retired(arg, pid);
-
-	return !r ? FSC_FORGET_NOTHING : r->alive ? FSC_FORGET_NUMBERS : FSC_FORGET_ALL;
+	return find_retired(arg, pid);
 }
 
 /* Drops what a process counted before it was known not to be a target. That it was seen stays in
@@ -272,7 +283,7 @@ static int keep_retired(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc
 	if (fsc_tally_merge(ended, &all, true, rc ? NULL : err) && !rc)
 		rc = -ENOMEM;
 	if (!rc)
-		rc = fsc_session_forget(h->session, to_forget, h, err);
+		rc = fsc_session_forget(h->session, is_retired, h, err);
 	fsc_tally_release(&all);
 	return rc;
 }
@@ -291,7 +302,7 @@ static int drop_retired(struct fsc_hooks *h, struct fsc_tally *ended, struct fsc
 	int rc = 0;
 
 	if (h->retired.n && h->session) {
-		rc = fsc_session_retire(h->session, to_forget, h, &alive, err);
+		rc = fsc_session_retire(h->session, is_retired, h, &alive, err);
 		if (!rc && alive)
 			rc = fsc_session_settle(h->session, err);
 		if (!rc)

@@ -35,6 +35,11 @@ static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
 	return fsc_hooks_file(((struct fsc_monitor *)arg)->hooks, pid, path, err);
 }
 
+static bool file_matters(void *arg, dev_t dev, ino_t ino, const char *path, bool program)
+{
+	return fsc_hooks_matters(((struct fsc_monitor *)arg)->hooks, dev, ino, path, program);
+}
+
 static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
@@ -68,6 +73,7 @@ static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
 static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
 {
 	return (struct fsc_processes_to){.arg = m,
+					 .matters = file_matters,
 					 .file = on_file,
 					 .judged = on_verdict,
 					 .exited = on_exited,

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "engine/mmaps.h"
 #include "proc/cputime.h"
+#include "proc/libs.h"
 #include "proc/task.h"
 
 int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **ret,
@@ -28,7 +29,11 @@ int fsc_processes_new(const struct fsc_filter *targets, struct fsc_processes **r
 		return fsc_err_nomem(err);
 	p->targets = targets;
 	p->readings = 1;
+	p->self = getpid();
 	p->all = FSC_VEC_INIT(struct process *);
+	p->pending = FSC_VEC_INIT(pid_t);
+	p->leaving = FSC_VEC_INIT(pid_t);
+	p->kept = FSC_VEC_INIT(struct kept_exited);
 	if (fsc_mmaps_open(&p->mmaps, &why))
 		fsc_log(FSC_LOG_WARN,
 			"%s: processes and libraries that appear later are found within seconds "
@@ -57,6 +62,9 @@ void fsc_processes_free(struct fsc_processes *p)
 	for (size_t i = 0; i < p->all.n; i++)
 		process_free(process_at(p, i));
 	fsc_vec_release(&p->all);
+	fsc_vec_release(&p->pending);
+	fsc_vec_release(&p->leaving);
+	fsc_vec_release(&p->kept);
 	fsc_map_release(&p->at);
 	fsc_map_release(&p->exited_at);
 	fsc_map_release(&p->seen);
@@ -78,6 +86,7 @@ void fsc_processes_retarget(struct fsc_processes *p, const struct fsc_filter *ta
 		x->has_verdict = false;
 	}
 	p->readings++;
+	p->relist = true;
 	fsc_processes_replay(p);
 }
 
@@ -103,6 +112,13 @@ bool fsc_processes_all(const struct fsc_processes *p)
 }
 
 /* ---- the table ---- */
+
+static void drop_first(struct fsc_vec *v, size_t n)
+{
+	v->n -= n;
+	if (n && v->n)
+		memmove(v->data, (char *)v->data + n * v->size, v->n * v->size);
+}
 
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid)
 {
@@ -134,9 +150,21 @@ static struct process *find_or_add(struct fsc_processes *p, pid_t pid, struct fs
 		return NULL;
 	}
 	x->pid = pid;
+	x->place = p->all.n - 1;
 	*slot = x;
 	*at = (uintptr_t)x;
 	return x;
+}
+
+/* The last entry takes its place. */
+static void remove_process(struct fsc_processes *p, struct process *x)
+{
+	struct process *last = process_at(p, --p->all.n);
+
+	*FSC_AT(struct process *, &p->all, x->place) = last;
+	last->place = x->place;
+	fsc_map_remove(&p->at, &x->pid, sizeof(x->pid));
+	process_free(x);
 }
 
 /* ---- what processes map ---- */
@@ -154,6 +182,39 @@ static uint64_t change_of_overlaid(pid_t pid, dev_t dev, const char *path)
 	return stat(inside, &st) ? 0 : changed_ns(&st);
 }
 
+static bool matters(const struct reading *r, dev_t dev, ino_t ino, const char *path, bool program)
+{
+	return !r->to->matters || r->to->matters(r->to->arg, dev, ino, path, program);
+}
+
+/* Whether a process that was there before us has a file mapped that matters. */
+static void look_at_maps(const struct reading *r, struct process *x)
+{
+	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
+	struct stat st;
+
+	x->maps_known = true;
+	if (!r->to->matters || fsc_libs_mapped(x->pid, &files, NULL))
+		x->maps_watched = true; /* perhaps */
+	for (size_t i = 0; !x->maps_watched && i < files.n; i++) {
+		const struct fsc_libs_file *f = FSC_AT(struct fsc_libs_file, &files, i);
+
+		x->maps_watched =
+		    stat(f->path, &st) || matters(r, st.st_dev, st.st_ino, f->name, true);
+	}
+	fsc_libs_release(&files);
+}
+
+/* A file that does not matter. Of targets by name it is known that they run, whatever they map; to
+ * ask for the cgroup of every process that starts would take too long. */
+static int on_other_file(const struct reading *r, struct process *x, bool program,
+			 struct fsc_err *err)
+{
+	if (x->has_verdict || !program || fsc_processes_all(r->p) || !fsc_process_is_named(r->p, x))
+		return 0;
+	return fsc_process_decide(r, x, false, err);
+}
+
 static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
 		   ino_t ino, const char *path, struct fsc_err *err)
 {
@@ -161,17 +222,22 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 	const struct fsc_mmaps_to *also = &r->to->also;
 	struct mapped_key key = {dev, ino, 0};
 	struct process *x;
+	bool program;
 
 	if (also->mmap && also->mmap(also->arg, pid, start, len, offset, dev, ino, path, err))
 		return -ENOMEM;
 	/* What we map ourselves (engine/inodes.c) has paths of other mount namespaces. */
-	if (path[0] != '/' || !ino || pid == getpid())
+	if (path[0] != '/' || !ino || pid == r->p->self)
 		return 0;
 	x = find_or_add(r->p, pid, err);
 	if (!x)
 		return -ENOMEM;
-	if (!x->program)
+	program = !x->program;
+	if (program)
 		fsc_process_set_program(x, path);
+	if (!matters(r, dev, ino, path, program))
+		return on_other_file(r, x, program, err);
+	x->maps_watched = true;
 	/* By now the name and program of a new process are known. */
 	if (!x->has_verdict) {
 		int rc = fsc_process_decide(r, x, false, err);
@@ -201,22 +267,28 @@ static int mark_descendant(const struct reading *r, struct process *x, struct fs
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
-	const struct process none = {0}, *was = fsc_processes_find(r->p, parent);
 	const struct fsc_mmaps_to *also = &r->to->also;
-	struct process *x = find_or_add(r->p, child, err);
+	struct process self = {.maps_known = true, .maps_watched = true};
+	struct process *was = parent == r->p->self ? &self : find_or_add(r->p, parent, err);
+	struct process *x = was ? find_or_add(r->p, child, err) : NULL;
 
 	if (!x || (also->fork && also->fork(also->arg, parent, child, err)))
 		return -ENOMEM;
-	if (!was)
-		was = &none;
 	/* Already known from a call or from /proc, or from later records read first. */
 	if ((x->has_verdict || x->of_command || x->comm[0]) && !x->ended)
 		return was->of_command ? mark_descendant(r, x, err) : 0;
 	/* The pid of a process that exited is reused. */
 	if (x->has_verdict && r->to->exited(r->to->arg, child, err))
 		return -ENOMEM;
+	if (!was->maps_known)
+		look_at_maps(r, was);
 	free(x->program);
-	*x = (struct process){.pid = child, .of_command = was->of_command};
+	*x = (struct process){.pid = child,
+			      .place = x->place,
+			      .listed = x->listed,
+			      .of_command = was->of_command,
+			      .maps_known = true,
+			      .maps_watched = was->maps_watched};
 	memcpy(x->comm, was->comm, sizeof(x->comm));
 	x->program = was->program ? strdup(was->program) : NULL;
 	/* Most children exec at once: the verdict waits for a mapping, a call or the exit. */
@@ -236,6 +308,7 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 	x->program = NULL; /* the first file it maps, which is the next record */
 	x->has_verdict = x->has_verdict && x->wanted; /* the new program may match */
 	x->pending_since = 0;
+	x->maps_known = true;
 	return r->to->exec ? r->to->exec(r->to->arg, pid, err) : 0;
 }
 
@@ -246,8 +319,10 @@ static void on_exit_of(void *arg, pid_t pid)
 
 	if (r->to->also.exit)
 		r->to->also.exit(r->to->also.arg, pid);
-	if (x && !x->ended)
-		x->ended = 1;
+	if (!x || x->ended)
+		return;
+	x->ended = 1;
+	fsc_vec_add(&r->p->leaving, &pid, NULL); /* otherwise the next scan finds it */
 }
 
 static bool has_exited(const struct reading *r, struct process *x, bool all)
@@ -279,27 +354,146 @@ static int report_exit(const struct reading *r, struct process *x, struct fsc_er
 	return r->to->exited(r->to->arg, x->pid, err);
 }
 
-/* Removes processes whose last thread has exited. Callbacks may add processes at the end meanwhile.
- */
-static int remove_exited(const struct reading *r, bool all, struct fsc_err *err)
+/* One that has exited leaves the table; *ret_gone says so. */
+static int drop_if_exited(const struct reading *r, struct process *x, bool all, bool *ret_gone,
+			  struct fsc_err *err)
 {
-	size_t kept = 0;
 	int rc = 0;
 
-	for (size_t i = 0; i < r->p->all.n; i++) {
-		struct process *x = process_at(r->p, i);
-		bool exited = has_exited(r, x, all);
+	*ret_gone = has_exited(r, x, all);
+	if (!*ret_gone)
+		return 0;
+	rc = report_exit(r, x, err);
+	if (!rc)
+		remove_process(r->p, x);
+	return rc;
+}
 
-		if (exited && !rc)
-			rc = report_exit(r, x, err);
-		if (!exited || rc) {
-			*FSC_AT(struct process *, &r->p->all, kept++) = x;
-			continue;
+/* Nobody has asked for it, so nobody need be told; nor is the kernel asked whether it has exited:
+ * if another of its threads goes on, it is added again when that matters. */
+static int keep_exited(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
+{
+	struct kept_exited k = {pid, fsc_clock_mono() + KEPT_EXITED_NS};
+
+	return fsc_vec_add(&p->kept, &k, err);
+}
+
+/* Those whose leader has exited. Callbacks may add processes. After a failure the rest is tried
+ * again. */
+static int remove_leaving(const struct reading *r, struct fsc_err *err)
+{
+	struct fsc_vec *leaving = &r->p->leaving;
+	size_t kept = 0, i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < leaving->n; i++) {
+		pid_t pid = *FSC_AT(pid_t, leaving, i);
+		struct process *x = fsc_processes_find(r->p, pid);
+		bool gone = !x || !x->ended;
+
+		if (!gone && has_no_state(x)) {
+			rc = keep_exited(r->p, pid, err);
+			gone = !rc;
+		} else if (!gone) {
+			rc = drop_if_exited(r, x, false, &gone, err);
 		}
-		fsc_map_remove(&r->p->at, &x->pid, sizeof(x->pid));
-		process_free(x);
+		if (!gone || rc)
+			*FSC_AT(pid_t, leaving, kept++) = pid;
 	}
-	r->p->all.n = kept;
+	for (; i < leaving->n; i++)
+		*FSC_AT(pid_t, leaving, kept++) = *FSC_AT(pid_t, leaving, i);
+	leaving->n = kept;
+	return rc;
+}
+
+/* Of one that has got state meanwhile, the exit is reported like others'. */
+static int remove_one_kept(struct fsc_processes *p, pid_t pid, struct fsc_err *err)
+{
+	struct process *x = fsc_processes_find(p, pid);
+
+	if (!x || !x->ended)
+		return 0; /* the pid is used again */
+	if (!has_no_state(x))
+		return fsc_vec_add(&p->leaving, &pid, err);
+	p->ended += fsc_process_is_named(p, x);
+	remove_process(p, x);
+	return 0;
+}
+
+static int remove_kept(struct fsc_processes *p, struct fsc_err *err)
+{
+	const uint64_t now = p->kept.n ? fsc_clock_mono() : 0;
+	int rc = 0;
+
+	while (!rc && p->first_kept < p->kept.n) {
+		const struct kept_exited *k = FSC_AT(struct kept_exited, &p->kept, p->first_kept);
+
+		if (k->until_ns > now)
+			break;
+		rc = remove_one_kept(p, k->pid, err);
+		p->first_kept += !rc;
+	}
+	if (p->first_kept * 2 >= p->kept.n) {
+		drop_first(&p->kept, p->first_kept);
+		p->first_kept = 0;
+	}
+	return rc;
+}
+
+/* Checks all processes: the records of some exits may be lost. */
+static int remove_exited(const struct reading *r, struct fsc_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < r->p->all.n;) {
+		struct process *x = process_at(r->p, i);
+		bool gone = false;
+
+		if (!has_no_state(x))
+			rc = drop_if_exited(r, x, true, &gone, err);
+		else if (!x->ended && fsc_task_has_exited(x->pid))
+			x->ended = 1;
+		if (!rc && !gone && x->ended)
+			rc = fsc_vec_add(&r->p->leaving, &x->pid, err);
+		i += !gone;
+	}
+	return rc;
+}
+
+/* Verdicts that could not be made in the last reading. Those that stay pending are added again. */
+static int decide_pending(const struct reading *r, struct fsc_err *err)
+{
+	struct fsc_vec *pending = &r->p->pending;
+	size_t n = pending->n, i;
+	int rc = 0;
+
+	for (i = 0; !rc && i < n; i++) {
+		struct process *x = fsc_processes_find(r->p, *FSC_AT(pid_t, pending, i));
+
+		if (!x)
+			continue;
+		x->listed = false;
+		if (!x->has_verdict && x->pending_since)
+			rc = fsc_process_decide(r, x, false, err);
+	}
+	r->p->relist |= rc != 0;
+	drop_first(pending, i);
+	return rc;
+}
+
+/* last: also those that nobody has asked for. */
+static int decide_all(const struct reading *r, bool last, struct fsc_err *err)
+{
+	int rc = 0;
+
+	r->p->relist = false;
+	for (size_t i = 0; !rc && i < r->p->all.n; i++) {
+		struct process *x = process_at(r->p, i);
+
+		if (!x->has_verdict && (x->pending_since || last) && !has_no_state(x))
+			rc = fsc_process_decide(r, x, last, err);
+	}
+	r->p->relist |= rc != 0;
 	return rc;
 }
 
@@ -314,13 +508,11 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 	p->readings++;
 	if (p->mmaps)
 		rc = fsc_mmaps_read(p->mmaps, &handlers, err);
-	for (size_t i = 0; !rc && i < p->all.n; i++) {
-		struct process *x = process_at(p, i);
-
-		if (!x->has_verdict && (x->pending_since || last))
-			rc = fsc_process_decide(&r, x, last, err);
-	}
-	return rc ? rc : remove_exited(&r, false, err);
+	if (!rc)
+		rc = last || p->relist ? decide_all(&r, last, err) : decide_pending(&r, err);
+	if (!rc)
+		rc = remove_leaving(&r, err);
+	return rc ? rc : remove_kept(p, err);
 }
 
 int fsc_processes_pull(struct fsc_processes *p, struct fsc_err *err)
@@ -338,11 +530,19 @@ static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 	return rc || !x->wanted ? rc : fsc_process_report_mapped(r, pid, err);
 }
 
-void fsc_processes_scan_anew(struct fsc_processes *p)
+static void end_scan(struct fsc_processes *p)
 {
 	if (p->scanned)
 		closedir(p->scanned);
 	p->scanned = NULL;
+}
+
+/* What matters may have changed. */
+void fsc_processes_scan_anew(struct fsc_processes *p)
+{
+	end_scan(p);
+	for (size_t i = 0; i < p->all.n; i++)
+		process_at(p, i)->maps_known &= process_at(p, i)->ended != 0;
 }
 
 int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct fsc_processes_to *to,
@@ -360,14 +560,14 @@ int fsc_processes_scan_part(struct fsc_processes *p, uint64_t ns, const struct f
 		return fsc_err_sys(err, errno, "cannot list the processes in /proc");
 	do {
 		e = readdir(p->scanned);
-		if (e && isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != getpid())
+		if (e && isdigit((unsigned char)e->d_name[0]) && atoi(e->d_name) != p->self)
 			rc = scan_process(&r, (pid_t)atoi(e->d_name), err);
 	} while (!rc && e && fsc_clock_mono() - start < ns);
 	if (!rc && e)
 		return 0;
-	fsc_processes_scan_anew(p);
+	end_scan(p);
 	*ret_done = !rc;
-	return rc ? rc : remove_exited(&r, true, err);
+	return rc ? rc : remove_exited(&r, err);
 }
 
 int fsc_processes_scan(struct fsc_processes *p, const struct fsc_processes_to *to,

@@ -18,6 +18,11 @@ struct fsc_processes;
 /* Callbacks; a failure ends the reading and is returned. */
 struct fsc_processes_to {
 	void *arg;
+	/* Whether a file that a process maps matters, as the kernel reports it; program: it is the
+	 * program of the process. A process that maps no such file gets a verdict only if its name,
+	 * its pid or the command makes it a target, or if it is asked for. NULL: all files matter.
+	 */
+	bool (*matters)(void *arg, dev_t dev, ino_t ino, const char *path, bool program);
 	/* A process has mapped an executable file not reported before. */
 	int (*file)(void *arg, pid_t pid, const char *path, struct fsc_err *err);
 	/* The verdict on a process is known, or has changed. */

@@ -13,6 +13,8 @@ uint64_t fsc_processes_cpu(struct fsc_processes *p)
 {
 	uint64_t sum = p->cpu_past;
 
+	if (fsc_processes_all(p))
+		return sum;
 	for (size_t i = 0; i < p->all.n; i++) {
 		struct process *x = process_at(p, i);
 		uint64_t now = x->has_verdict && x->wanted ? fsc_cputime_process(x->pid) : 0;
@@ -31,7 +33,7 @@ size_t fsc_processes_count(const struct fsc_processes *p, bool ever)
 	for (size_t i = 0; i < p->all.n; i++) {
 		const struct process *x = process_at(p, i);
 
-		n += x->has_verdict && x->wanted;
+		n += x->has_verdict ? x->wanted : fsc_processes_all(p) && !x->ended;
 	}
 	return n;
 }

@@ -14,13 +14,21 @@ enum {
 	MOST_SEEN = 65536,  /* files reported, before all are reported again */
 };
 
+/* How long an exited process without a verdict stays known, in case calls of it turn up: longer
+ * than the callers take to look for them. */
+#define KEPT_EXITED_NS 1000000000ull
+
 struct process {
 	pid_t pid;
+	size_t place; /* in the table */
 	bool has_verdict, wanted;
 	bool of_command; /* the command, or one of its descendants */
 	/* Its leader has exited: 1 in this reading, 2 in an earlier one, so that all its records
 	 * have been read. Other threads may still run. */
 	unsigned ended;
+	bool maps_known;   /* what it maps has been seen since it began */
+	bool maps_watched; /* and it has mapped a file that matters, in this program or before */
+	bool listed;	   /* in the list of pending ones */
 	uint64_t pending_since; /* the reading since which it has not seemed wanted; 0: it has, or
 				   is new */
 	char comm[FSC_COMM_LEN + 1];
@@ -28,13 +36,25 @@ struct process {
 	uint64_t cpu_start, cpu_last; /* ns */
 };
 
+/* An exited process that is known for a while. */
+struct kept_exited {
+	pid_t pid;
+	uint64_t until_ns;
+};
+
 struct fsc_processes {
 	const struct fsc_filter *targets;
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
-	struct fsc_vec all;	 /* struct process *: entries do not move */
-	struct fsc_map at;	 /* pid -> its entry */
-	struct fsc_map seen;	 /* files already reported */
-	DIR *scanned;		 /* /proc, of a scan in parts; NULL: none has begun */
+	pid_t self;
+	struct fsc_vec all;	/* struct process *: entries do not move */
+	struct fsc_vec pending; /* pid_t: verdicts to be made in the next reading */
+	struct fsc_vec leaving; /* pid_t: processes whose leader has exited */
+	struct fsc_vec kept;	/* struct kept_exited: among them those without state */
+	size_t first_kept;	/* of those; the ones before have left the table */
+	bool relist;		/* all may be pending */
+	struct fsc_map at;	/* pid -> its entry */
+	struct fsc_map seen;	/* files already reported */
+	DIR *scanned;		/* /proc, of a scan in parts; NULL: none has begun */
 	pid_t command;
 	uint64_t readings;
 	size_t ended;	   /* wanted ones that have exited */
@@ -72,6 +92,15 @@ static inline uint64_t changed_ns(const struct stat *st)
 	return (uint64_t)st->st_ctim.tv_sec * 1000000000 + (uint64_t)st->st_ctim.tv_nsec;
 }
 
+/* Whether nobody but the table knows of the process: it has mapped nothing that matters, and nobody
+ * has asked for it. */
+static inline bool has_no_state(const struct process *x)
+{
+	return !x->has_verdict && !x->pending_since && x->maps_known && !x->maps_watched;
+}
+
+/* Whether it is a target by what is known of it without a system call. */
+bool fsc_process_is_named(const struct fsc_processes *p, const struct process *x);
 /* Its program, by the path of the file. */
 void fsc_process_set_program(struct process *x, const char *path);
 /* Reports a file unless it was reported before, by the key. */

@@ -35,7 +35,7 @@ static bool in_cgroup(pid_t pid, const char *wanted)
 	return false;
 }
 
-static bool is_target(const struct fsc_processes *p, const struct process *x)
+bool fsc_process_is_named(const struct fsc_processes *p, const struct process *x)
 {
 	const struct fsc_filter *t = p->targets;
 
@@ -50,6 +50,15 @@ static bool is_target(const struct fsc_processes *p, const struct process *x)
 		if (!fnmatch(name, x->comm, 0) || (x->program && !fnmatch(name, x->program, 0)))
 			return true;
 	}
+	return false;
+}
+
+static bool is_target(const struct fsc_processes *p, const struct process *x)
+{
+	const struct fsc_filter *t = p->targets;
+
+	if (fsc_process_is_named(p, x))
+		return true;
 	for (size_t i = 0; i < t->cgroups.n; i++)
 		if (in_cgroup(x->pid, *FSC_AT(char *, &t->cgroups, i)))
 			return true;
@@ -115,6 +124,15 @@ static bool is_up_to_date(struct process *x)
 	return false;
 }
 
+/* It is looked at again in the next reading. */
+static int list_pending(struct fsc_processes *p, struct process *x, struct fsc_err *err)
+{
+	int rc = x->listed ? 0 : fsc_vec_add(&p->pending, &x->pid, err);
+
+	x->listed |= !rc;
+	return rc;
+}
+
 int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 		       struct fsc_err *err)
 {
@@ -133,17 +151,19 @@ int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 	else if (!x->pending_since)
 		x->pending_since = r->p->readings;
 	if (!wanted && !at_once && (x->pending_since == r->p->readings || !is_up_to_date(x)))
-		return 0;
+		return list_pending(r->p, x, err);
 	x->has_verdict = true;
 	x->wanted = wanted;
 	fsc_log(FSC_LOG_DEBUG, "process %d, %s, program %s: %s", x->pid, x->comm,
 		x->program ? x->program : "unknown", wanted ? "watched" : "left alone");
-	if (wanted && !x->cpu_start)
+	/* Of all processes, the machine's time counts. */
+	if (wanted && !x->cpu_start && !fsc_processes_all(r->p))
 		x->cpu_start = x->cpu_last = fsc_cputime_process(x->pid);
 	rc = r->to->judged(r->to->arg, x->pid, wanted, err);
 	if (!rc && !wanted && !at_once && !is_up_to_date(x)) {
 		x->has_verdict = false;
-		return r->to->exec ? r->to->exec(r->to->arg, x->pid, err) : 0;
+		rc = r->to->exec ? r->to->exec(r->to->arg, x->pid, err) : 0;
+		return rc ? rc : list_pending(r->p, x, err);
 	}
 	/* Files mapped while the verdict was pending have not been reported. */
 	return !rc && wanted && late ? fsc_process_report_mapped(r, x->pid, err) : rc;

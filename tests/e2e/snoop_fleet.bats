@@ -159,3 +159,29 @@ paid() {
 	assert_eq "hits of others" 101 "$(jq -r 'select(.type == "summary") | .bystanders.hits + .lost.not_target' out)"
 	assert_eq kept 0 "$(summary kept)"
 }
+
+@test "fleet: a watched file under another name, by processes among many that map nothing that is watched" {
+	local i k
+	cp "$FIXTURES/calls" watched
+	ln watched linked
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/watched"}}, "targets": {"names": ["linked"]}'
+	snoop
+	for ((i = 0; i < 20; i++)); do
+		for ((k = 0; k < 10; k++)); do /bin/true 3>&-; done
+		"$TMP/watched" 11 3>&-
+		"$TMP/linked" 7 3>&-
+	done
+	eventually monitor_says processes 0
+	ended
+	assert_eq calls 140 "$(calls type=latency function=work)"
+}
+
+@test "fleet: children that inherit a watched file" {
+	cp "$FIXTURES/forks" forker
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/forker"}}, "targets": {"names": ["forker"]}'
+	snoop
+	"$TMP/forker" 1040 25 3>&-
+	eventually monitor_says processes 0
+	ended
+	assert_timed work 1040
+}

@@ -2,8 +2,11 @@
  * leave it again. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -171,11 +174,182 @@ static void a_scan_in_parts(void **state)
 	fsc_processes_free(t.p);
 }
 
+/* ---- processes that map nothing that matters ---- */
+
+enum { STARTS = 20 };
+
+struct started {
+	pid_t pids[STARTS];
+	size_t judged, exited; /* of those */
+	const char *matters;   /* part of the path of the files that do */
+	struct fsc_processes *p;
+};
+
+static bool is_started(const struct started *s, pid_t pid)
+{
+	for (size_t i = 0; i < STARTS; i++)
+		if (s->pids[i] == pid)
+			return true;
+	return false;
+}
+
+static bool file_matters(void *arg, dev_t dev, ino_t ino, const char *path, bool program)
+{
+	const struct started *s = arg;
+
+	(void)dev, (void)ino, (void)program;
+	return strstr(path, s->matters);
+}
+
+static int on_started_judged(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
+{
+	struct started *s = arg;
+
+	(void)wanted, (void)err;
+	s->judged += is_started(s, pid);
+	return 0;
+}
+
+static int on_started_exited(void *arg, pid_t pid, struct fsc_err *err)
+{
+	struct started *s = arg;
+
+	(void)err;
+	s->exited += is_started(s, pid);
+	return 0;
+}
+
+static struct fsc_processes_to started_to(struct started *s)
+{
+	return (struct fsc_processes_to){.arg = s,
+					 .matters = file_matters,
+					 .file = on_file,
+					 .judged = on_started_judged,
+					 .exited = on_started_exited};
+}
+
+/* Starts them and reads that they have exited. False: the kernel reports nothing to us. */
+static bool start_and_read(struct started *s, const struct fsc_filter *targets)
+{
+	const struct fsc_processes_to self = started_to(s);
+	char *const argv[] = {(char *)"true", NULL};
+	struct fsc_err err = {0};
+
+	assert_int_equal(fsc_processes_new(targets, &s->p, &err), 0);
+	s->p->self = 0; /* this test is a process like others */
+	if (!fsc_processes_has_events(s->p))
+		return false;
+	assert_int_equal(fsc_processes_scan(s->p, &self, &err), 0);
+	for (size_t i = 0; i < STARTS; i++) {
+		assert_int_equal(posix_spawn(&s->pids[i], "/usr/bin/true", NULL, NULL, argv, NULL),
+				 0);
+		assert_int_equal(waitpid(s->pids[i], NULL, 0), s->pids[i]);
+	}
+	assert_int_equal(fsc_processes_read(s->p, false, &self, &err), 0);
+	return true;
+}
+
+static void read_often(struct started *s)
+{
+	const struct fsc_processes_to self = started_to(s);
+	struct fsc_err err = {0};
+
+	for (size_t i = s->p->first_kept; i < s->p->kept.n; i++)
+		FSC_AT(struct kept_exited, &s->p->kept, i)->until_ns = 0;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(fsc_processes_read(s->p, false, &self, &err), 0);
+}
+
+static void what_maps_nothing_that_matters_is_left_alone(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct started s = {.matters = "/no/such/file"};
+	const struct fsc_processes_to self = started_to(&s);
+	struct fsc_err err = {0};
+	size_t before;
+
+	(void)state;
+	if (!start_and_read(&s, &targets)) {
+		fsc_processes_free(s.p);
+		skip();
+	}
+	assert_int_equal(s.judged, 0);
+	/* They are known for a while, for calls that turn up. */
+	for (size_t i = 0; i < STARTS; i++)
+		assert_string_equal(fsc_processes_comm(s.p, s.pids[i]), "true");
+	assert_int_equal(fsc_processes_add(s.p, s.pids[0], &self, &err), 0);
+	assert_int_equal(s.judged, 1);
+	assert_int_equal(fsc_processes_verdict(s.p, s.pids[0]), 1);
+	before = s.p->ended;
+	read_often(&s);
+	assert_int_equal(s.judged, 1);
+	assert_int_equal(s.exited, 1);
+	assert_true(s.p->ended - before >= STARTS);
+	for (size_t i = 0; i < STARTS; i++)
+		assert_string_equal(fsc_processes_comm(s.p, s.pids[i]), "");
+	fsc_processes_free(s.p);
+}
+
+static void what_maps_something_that_matters_is_judged(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct started s = {.matters = "/bin/true"};
+
+	(void)state;
+	if (!start_and_read(&s, &targets)) {
+		fsc_processes_free(s.p);
+		skip();
+	}
+	assert_int_equal(s.judged, STARTS);
+	read_often(&s);
+	assert_int_equal(s.exited, STARTS);
+	fsc_processes_free(s.p);
+}
+
+/* Before a child executes its program it is what its parent is. */
+static void children_of_what_maps_it_are_judged(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct started s = {.matters = "libcmocka"};
+
+	(void)state;
+	if (!start_and_read(&s, &targets)) {
+		fsc_processes_free(s.p);
+		skip();
+	}
+	read_often(&s);
+	assert_int_equal(s.judged, STARTS);
+	assert_int_equal(s.exited, STARTS);
+	fsc_processes_free(s.p);
+}
+
+static void targets_by_name_are_known_whatever_they_map(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct started s = {.matters = "/no/such/file"};
+
+	(void)state;
+	*(const char **)fsc_vec_push(&targets.names) = "true";
+	if (start_and_read(&s, &targets)) {
+		assert_int_equal(s.judged, STARTS);
+		read_often(&s);
+		assert_int_equal(s.exited, STARTS);
+		assert_true(fsc_processes_count(s.p, true) >= STARTS);
+	}
+	fsc_processes_free(s.p);
+	fsc_vec_release(&targets.names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(many_processes_come_and_go), cmocka_unit_test(a_scan_in_parts),
-	    cmocka_unit_test(the_latest_exited_processes_have_verdicts)};
+	    cmocka_unit_test(many_processes_come_and_go),
+	    cmocka_unit_test(a_scan_in_parts),
+	    cmocka_unit_test(the_latest_exited_processes_have_verdicts),
+	    cmocka_unit_test(what_maps_nothing_that_matters_is_left_alone),
+	    cmocka_unit_test(what_maps_something_that_matters_is_judged),
+	    cmocka_unit_test(children_of_what_maps_it_are_judged),
+	    cmocka_unit_test(targets_by_name_are_known_whatever_they_map)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -282,15 +282,15 @@ struct late {
 };
 
 /* Calls that are made when everything has been read, and the key is about to go. */
-static enum fsc_forget forget_late(pid_t pid, void *arg)
+static bool forget_late(pid_t pid, void *arg)
 {
 	struct late *l = arg;
 
 	if (pid != l->c->pid)
-		return FSC_FORGET_NOTHING;
+		return false;
 	child_call(l->c, l->n);
 	l->n = 0;
-	return FSC_FORGET_NUMBERS;
+	return true;
 }
 
 static void what_comes_late_is_its_own(void **state)
@@ -426,9 +426,9 @@ static void only_calls_of_judged_processes_count(void **state)
 	child_end(&b);
 }
 
-static enum fsc_forget forget_one(pid_t pid, void *arg)
+static bool forget_one(pid_t pid, void *arg)
 {
-	return pid == *(pid_t *)arg ? FSC_FORGET_ALL : FSC_FORGET_NOTHING;
+	return pid == *(pid_t *)arg;
 }
 
 /* What was forgotten of a process that runs on does not come back, and what is new counts. */
