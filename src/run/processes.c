@@ -525,8 +525,10 @@ int fsc_processes_pull(struct fsc_processes *p, struct fsc_err *err)
 static int scan_process(const struct reading *r, pid_t pid, struct fsc_err *err)
 {
 	struct process *x = find_or_add(r->p, pid, err);
-	int rc = x ? fsc_process_decide(r, x, false, err) : -ENOMEM;
+	int rc = x ? fsc_process_notice_exec(r, x, err) : -ENOMEM;
 
+	if (!rc)
+		rc = fsc_process_decide(r, x, false, err);
 	return rc || !x->wanted ? rc : fsc_process_report_mapped(r, pid, err);
 }
 

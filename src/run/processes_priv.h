@@ -113,6 +113,9 @@ int fsc_process_report_mapped(const struct reading *r, pid_t pid, struct fsc_err
  * follow its mappings. Nothing is lost: pending processes count. */
 int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 		       struct fsc_err *err);
+/* Where the kernel's records of exec cannot be had: a process that was left alone and has another
+ * name by now gets a new verdict. */
+int fsc_process_notice_exec(const struct reading *r, struct process *x, struct fsc_err *err);
 /* Remembers the verdict on a process that exited, in place of the oldest one. */
 int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
 				struct fsc_err *err);

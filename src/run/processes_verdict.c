@@ -169,6 +169,15 @@ int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 	return !rc && wanted && late ? fsc_process_report_mapped(r, x->pid, err) : rc;
 }
 
+int fsc_process_notice_exec(const struct reading *r, struct process *x, struct fsc_err *err)
+{
+	if (r->p->mmaps || !x->has_verdict || x->wanted || is_up_to_date(x))
+		return 0;
+	x->has_verdict = false;
+	x->pending_since = 0;
+	return r->to->exec ? r->to->exec(r->to->arg, x->pid, err) : 0;
+}
+
 int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
 				struct fsc_err *err)
 {

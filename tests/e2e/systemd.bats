@@ -238,6 +238,7 @@ image() {
 	patiently counted_is work 1200
 	podman rm -f -t 0 a >/dev/null 3>&-
 	container c
+	patiently targets_are 2
 	in_container b go 30
 	in_container c go 4
 	patiently counted_is work 1234
@@ -246,6 +247,10 @@ image() {
 	stopped
 	assert_match "the journal" "$(said)" 'seen 1234 = kept 1234'
 	podman rm -f -t 0 -a >/dev/null 3>&-
+}
+
+targets_are() {
+	[[ $(monitor processes) == "$1" ]]
 }
 
 # bats test_tags=systemd

@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "engine/mmaps.h"
 #include "run/processes_priv.h"
 
 enum {
@@ -340,6 +342,68 @@ static void targets_by_name_are_known_whatever_they_map(void **state)
 	fsc_vec_release(&targets.names);
 }
 
+/* A child that takes its second name when it is told, as exec gives a process one. It ends
+ * when the pipe to tell it with is closed. */
+struct child {
+	pid_t pid;
+	int tell, named; /* a byte comes for each name */
+};
+
+static struct child start_child(void)
+{
+	int tell[2], named[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(tell), 0);
+	assert_int_equal(pipe(named), 0);
+	pid = fork();
+	if (!pid) {
+		close(tell[1]);
+		prctl(PR_SET_NAME, "name-before");
+		(void)!write(named[1], "", 1);
+		if (read(tell[0], &byte, 1) == 1)
+			prctl(PR_SET_NAME, "name-after");
+		(void)!write(named[1], "", 1);
+		(void)!read(tell[0], &byte, 1);
+		_exit(0);
+	}
+	close(tell[0]);
+	close(named[1]);
+	assert_int_equal(read(named[0], &byte, 1), 1);
+	return (struct child){pid, tell[1], named[0]};
+}
+
+static void without_events_a_scan_notices_another_name(void **state)
+{
+	struct fsc_filter targets = no_targets();
+	struct fsc_err err = {0};
+	struct told t = {0};
+	const struct fsc_processes_to self = to(&t);
+	struct child child;
+	char byte;
+
+	(void)state;
+	*(char **)fsc_vec_push(&targets.names) = "name-after";
+	assert_int_equal(fsc_processes_new(&targets, &t.p, &err), 0);
+	fsc_mmaps_free(t.p->mmaps);
+	t.p->mmaps = NULL;
+	child = start_child();
+	assert_int_equal(fsc_processes_scan(t.p, &self, &err), 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(fsc_processes_read(t.p, false, &self, &err), 0);
+	assert_int_equal(fsc_processes_verdict(t.p, child.pid), 0);
+	assert_int_equal(write(child.tell, "", 1), 1);
+	assert_int_equal(read(child.named, &byte, 1), 1);
+	assert_int_equal(fsc_processes_scan(t.p, &self, &err), 0);
+	assert_int_equal(fsc_processes_verdict(t.p, child.pid), 1);
+	close(child.tell);
+	close(child.named);
+	waitpid(child.pid, NULL, 0);
+	fsc_processes_free(t.p);
+	fsc_vec_release(&targets.names);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,7 +413,8 @@ int main(void)
 	    cmocka_unit_test(what_maps_nothing_that_matters_is_left_alone),
 	    cmocka_unit_test(what_maps_something_that_matters_is_judged),
 	    cmocka_unit_test(children_of_what_maps_it_are_judged),
-	    cmocka_unit_test(targets_by_name_are_known_whatever_they_map)};
+	    cmocka_unit_test(targets_by_name_are_known_whatever_they_map),
+	    cmocka_unit_test(without_events_a_scan_notices_another_name)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
