@@ -37,7 +37,7 @@ struct fsc_finder {
 	struct fsc_map id_of;	 /* content of an entry -> its id */
 	struct fsc_map searched; /* struct search_key -> bool */
 	struct fsc_map found;	 /* struct file_key: files with functions, ever */
-	struct fsc_map barren;	 /* struct file_key: those searched in vain lately */
+	struct fsc_map barren;	 /* path -> file_tag() of the file searched in vain lately */
 	struct fsc_map ignored;	 /* paths of files that no entry has for a library */
 	struct fsc_map warned;	 /* what has been warned of */
 	struct fsc_vec noted;	 /* struct noted */
@@ -230,17 +230,29 @@ static int queue_file(struct fsc_finder *f, const struct noted *file, struct fsc
 }
 
 /* Notes a key, if there is memory for it: what is not known is looked at. */
-static void remember(struct fsc_map *m, const void *key, size_t n)
+static void remember(struct fsc_map *m, const void *key, size_t n, uint64_t value)
 {
+	uint64_t *at;
+
 	if (m->n >= MOST_FILES)
 		fsc_map_release(m);
-	fsc_map_put(m, key, n, NULL);
+	at = fsc_map_put(m, key, n, NULL);
+	if (at)
+		*at = value;
+}
+
+/* Tells files with the same path in different file systems apart. */
+static uint64_t file_tag(dev_t dev, ino_t ino)
+{
+	return ino ^ dev << 32;
 }
 
 /* Device numbers without a major one are used again, see run/processes.c. */
-static bool is_barren(const struct fsc_finder *f, dev_t dev, const struct file_key *key)
+static bool is_barren(const struct fsc_finder *f, dev_t dev, ino_t ino, const char *path)
 {
-	return major(dev) && fsc_map_get(&f->barren, key, sizeof(*key));
+	const uint64_t *tag = fsc_map_get(&f->barren, path, strlen(path));
+
+	return major(dev) && tag && *tag == file_tag(dev, ino);
 }
 
 bool fsc_finder_matters(struct fsc_finder *f, dev_t dev, ino_t ino, const char *path, bool program)
@@ -250,13 +262,13 @@ bool fsc_finder_matters(struct fsc_finder *f, dev_t dev, ino_t ino, const char *
 
 	if (fsc_map_get(&f->found, &key, sizeof(key)))
 		return true;
-	if (may_have_unlisted(f, &file) && !is_barren(f, dev, &key))
+	if (may_have_unlisted(f, &file) && !is_barren(f, dev, ino, path))
 		return true;
 	if (fsc_map_get(&f->ignored, path, strlen(path)))
 		return false;
 	if (fsc_lib_index_has(f->libs, path))
 		return true;
-	remember(&f->ignored, path, strlen(path));
+	remember(&f->ignored, path, strlen(path), 0);
 	return false;
 }
 
@@ -461,9 +473,9 @@ static void remember_search(struct fsc_finder *f, const struct noted *n, const s
 	const struct file_key key = {st->st_dev, st->st_ino};
 
 	if (has_rows)
-		remember(&f->found, &key, sizeof(key));
+		remember(&f->found, &key, sizeof(key), 0);
 	else if (n->program && !fsc_map_get(&f->found, &key, sizeof(key)))
-		remember(&f->barren, &key, sizeof(key));
+		remember(&f->barren, n->path, strlen(n->path), file_tag(st->st_dev, st->st_ino));
 }
 
 static int search_open(struct fsc_finder *f, const struct noted *n,

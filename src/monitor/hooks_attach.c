@@ -287,7 +287,15 @@ static int find_file(struct fsc_hooks *h, struct hooked **ret, struct fsc_err *e
 	return rc;
 }
 
-/* If other files are hooked already, they go on without this one. */
+/* Whether a monitor goes on without a file that cannot be hooked: it was deleted meanwhile, or
+ * there are others, or it has begun. */
+static bool goes_on_without(const struct fsc_hooks *h, int rc)
+{
+	if (rc == -ENOENT || (h->begun && !h->trying))
+		return true;
+	return h->files.n > (h->trying && h->was.anew ? h->was.files : 0);
+}
+
 static int add_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
 	struct hooked **slot = fsc_vec_push(&h->files);
@@ -306,7 +314,7 @@ static int add_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	}
 	h->files.n -= slot != NULL;
 	fsc_hooks_free_file(h, f);
-	if (rc != -ENOMEM && h->files.n > (h->trying && h->was.anew ? h->was.files : 0)) {
+	if (rc != -ENOMEM && goes_on_without(h, rc)) {
 		fsc_log(FSC_LOG_WARN, "%s", why.msg);
 		return 0;
 	}
@@ -324,6 +332,7 @@ int fsc_hooks_attach(struct fsc_hooks *h, struct fsc_err *err)
 		if (!rc && f)
 			rc = add_file(h, f, err);
 	} while (!rc && f);
+	h->begun |= !rc;
 	return rc;
 }
 

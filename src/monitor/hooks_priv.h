@@ -72,6 +72,7 @@ struct fsc_hooks {
 	fsc_hooks_call_fn on_call;
 	void *on_call_arg;
 	struct fsc_meanwhile meanwhile;
+	bool begun;  /* what was there at the start is hooked */
 	bool trying; /* config and finder above are those being tried */
 	struct {
 		const struct fsc_snoop_config *config;

@@ -215,12 +215,25 @@ static int on_other_file(const struct reading *r, struct process *x, bool progra
 	return fsc_process_decide(r, x, false, err);
 }
 
+/* The inode number of a deleted file is used for the next one: the path tells them apart, unless
+ * that is the same, too. */
+static int report_record(const struct reading *r, pid_t pid, dev_t dev, ino_t ino, const char *path,
+			 struct fsc_err *err)
+{
+	const struct mapped_key key = {dev, ino, change_of_overlaid(pid, dev, path)};
+	char text[sizeof(key) + PATH_MAX];
+	size_t n = strnlen(path, PATH_MAX);
+
+	memcpy(text, &key, sizeof(key));
+	memcpy(text + sizeof(key), path, n);
+	return fsc_process_report_file(r, pid, text, sizeof(key) + n, path, err);
+}
+
 static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t offset, dev_t dev,
 		   ino_t ino, const char *path, struct fsc_err *err)
 {
 	const struct reading *r = arg;
 	const struct fsc_mmaps_to *also = &r->to->also;
-	struct mapped_key key = {dev, ino, 0};
 	struct process *x;
 	bool program;
 
@@ -247,8 +260,7 @@ static int on_mmap(void *arg, pid_t pid, uint64_t start, uint64_t len, uint64_t 
 	}
 	if (!x->wanted)
 		return 0;
-	key.changed = change_of_overlaid(pid, dev, path);
-	return fsc_process_report_file(r, pid, &key, sizeof(key), path, err);
+	return report_record(r, pid, dev, ino, path, err);
 }
 
 /* The fork record may arrive after those of the child: each CPU has its own buffer. */

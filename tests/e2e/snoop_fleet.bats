@@ -14,6 +14,12 @@ attached_now() {
 	[[ $(grep -o '"attached":[0-9]*' "$TMP/answer") == "\"attached\":$1" ]]
 }
 
+# watched_in BINARY: a function of it has probes.
+watched_in() {
+	ctl list
+	grep -q "\"binary\":\"$TMP/$1\"" "$TMP/answer"
+}
+
 # The counters of a page, one "NAME{LABELS} VALUE" a line.
 counters() {
 	grep -E '^funcscope_[a-z_]+(_total|_count|_bucket|_sum)(\{| )' "$1"
@@ -184,4 +190,21 @@ paid() {
 	eventually monitor_says processes 0
 	ended
 	assert_timed work 1040
+}
+
+@test "fleet: programs that are deleted as soon as they have run do not end the monitor" {
+	local i
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "brief*"}}'
+	snoop
+	for ((i = 0; i < 60; i++)); do
+		cp "$FIXTURES/calls" "brief$i"
+		"$TMP/brief$i" 3 3>&-
+		rm "brief$i"
+	done
+	cp "$FIXTURES/runner" briefing
+	start_runner "$TMP/briefing"
+	eventually watched_in briefing
+	ask go 7
+	ended
+	assert_eq calls 7 "$(calls type=latency "binary=$TMP/briefing")"
 }
