@@ -114,10 +114,10 @@ uint64_t fsc_tally_errors_of(const struct fsc_tally *t, uint32_t func, uint32_t 
 	return at ? FSC_AT(struct fsc_call_errors, &t->errors, *at)->n : 0;
 }
 
-static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t pid,
-		   struct fsc_err *err)
+static int add_row_as(struct fsc_tally *t, const struct fsc_latency *from, uint32_t func,
+		      uint32_t pid, struct fsc_err *err)
 {
-	struct fsc_latency *row = fsc_tally_row(t, from->key.func, pid);
+	struct fsc_latency *row = fsc_tally_row(t, func, pid);
 
 	if (!row)
 		return fsc_err_nomem(err);
@@ -127,6 +127,12 @@ static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t
 	if (pid == from->key.pid)
 		memcpy(row->key.comm, from->key.comm, sizeof(row->key.comm));
 	return 0;
+}
+
+static int add_row(struct fsc_tally *t, const struct fsc_latency *from, uint32_t pid,
+		   struct fsc_err *err)
+{
+	return add_row_as(t, from, from->key.func, pid, err);
 }
 
 /* See fsc_tally_move_parts(); NULL: every row keeps its process. */
@@ -184,6 +190,13 @@ int fsc_tally_merge_parts(struct fsc_tally *t, const struct fsc_tally *from,
 	return add_all(t, from, which, arg, err);
 }
 
+static void copy_head(struct fsc_latencies *to, const struct fsc_latencies *from)
+{
+	to->funcs = from->funcs;
+	to->n_funcs = from->n_funcs;
+	to->by = from->by;
+}
+
 int fsc_tally_move_parts(struct fsc_tally *t,
 			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 			 void *arg, struct fsc_err *err)
@@ -197,12 +210,42 @@ int fsc_tally_move_parts(struct fsc_tally *t,
 		fsc_tally_release(&moved);
 		return rc;
 	}
-	moved.calls.funcs = t->calls.funcs;
-	moved.calls.n_funcs = t->calls.n_funcs;
-	moved.calls.by = t->calls.by;
+	copy_head(&moved.calls, &t->calls);
 	fsc_tally_release(t);
 	*t = moved;
 	return 0;
+}
+
+int fsc_tally_renumber(const struct fsc_tally *t,
+		       void (*which)(const struct fsc_tally_part *p, uint32_t *func, uint32_t *pid,
+				     void *arg),
+		       void *arg, struct fsc_tally *ret, struct fsc_err *err)
+{
+	int rc = 0;
+
+	fsc_tally_init(ret);
+	copy_head(&ret->calls, &t->calls);
+	for (size_t i = 0; !rc && i < t->calls.rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
+		const struct fsc_tally_part p = {row->key.func, row->key.pid, NULL};
+		uint32_t func = p.func, pid = p.pid;
+
+		which(&p, &func, &pid, arg);
+		rc = add_row_as(ret, row, func, pid, err);
+	}
+	for (size_t i = 0; !rc && i < t->errors.n; i++) {
+		const struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &t->errors, i);
+		const struct fsc_count *key =
+		    &FSC_AT(struct fsc_latency, &t->calls.rows, e->row)->key;
+		const struct fsc_tally_part p = {key->func, key->pid, &e->code};
+		uint32_t func = p.func, pid = p.pid;
+
+		which(&p, &func, &pid, arg);
+		rc = fsc_tally_error(ret, func, pid, e->code, e->n, err);
+	}
+	if (rc)
+		fsc_tally_release(ret);
+	return rc;
 }
 
 /* Moves everything, or only the parts of processes for which `only` returns true. What was moved

@@ -55,6 +55,12 @@ int fsc_tally_merge_parts(struct fsc_tally *t, const struct fsc_tally *from,
 int fsc_tally_move_parts(struct fsc_tally *t,
 			 bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 			 void *arg, struct fsc_err *err);
+/* Makes *ret a copy in which each part counts for the function *func and the process *pid; `which`
+ * may change them. */
+int fsc_tally_renumber(const struct fsc_tally *t,
+		       void (*which)(const struct fsc_tally_part *p, uint32_t *func, uint32_t *pid,
+				     void *arg),
+		       void *arg, struct fsc_tally *ret, struct fsc_err *err);
 /* Moves everything of another tally here, each part to the process that `which` says, if it returns
  * true. After a failure the rest is still there, to be moved later. */
 int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,

@@ -394,10 +394,33 @@ static int choose_entries(struct fsc_finder *f, const struct noted *n, uint64_t 
 void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file, uint32_t id)
 {
 	struct search_key key = {file->inode, id, 0};
-	uint64_t *done = fsc_map_get(&f->searched, &key, sizeof(key));
 
-	if (done)
-		*done = 0;
+	fsc_map_remove(&f->searched, &key, sizeof(key));
+}
+
+int fsc_finder_trim(struct fsc_finder *f, bool (*is_open)(uint64_t inode, void *arg), void *arg,
+		    struct fsc_err *err)
+{
+	struct fsc_map kept = {0};
+	uint64_t *done;
+
+	if (f->searched.n < MOST_FILES)
+		return 0;
+	for (size_t i = 0; i < f->searched.cap; i++) {
+		const struct search_key *key = f->searched.slots[i].key;
+
+		if (!key || !is_open(key->inode, arg))
+			continue;
+		done = fsc_map_put(&kept, key, sizeof(*key), NULL);
+		if (!done) {
+			fsc_map_release(&kept);
+			return fsc_err_nomem(err);
+		}
+		*done = f->searched.slots[i].value;
+	}
+	fsc_map_release(&f->searched);
+	f->searched = kept;
+	return 0;
 }
 
 /* Rows that a search adds refer to the list it searched for. */

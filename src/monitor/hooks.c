@@ -21,7 +21,8 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 	h->processes = processes;
 	h->files = FSC_VEC_INIT(struct hooked *);
 	h->funcs = FSC_VEC_INIT(struct fsc_func);
-	h->rules = FSC_VEC_INIT(enum fsc_error_rule);
+	h->states = FSC_VEC_INIT(struct func_state);
+	h->unused = FSC_VEC_INIT(uint32_t);
 	h->retired = FSC_VEC_INIT(struct retired);
 	h->undecided = FSC_VEC_INIT(struct verdict);
 	h->refusals = FSC_VEC_INIT(struct fsc_refusal);
@@ -37,15 +38,32 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 	return rc;
 }
 
+static const struct fsc_func no_func = {
+    .kind = "", .binary = "", .name = "", .symbol = "", .group = ""};
+
 void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f)
 {
-	for (uint32_t row = 0; f->part && h->hooked_at && row < f->targets.rows.n; row++)
+	for (uint32_t row = 0; f->part && h->hooked_at && row < f->targets.rows.n; row++) {
 		h->hooked_at[fsc_session_first_row(f->part) + row] = NULL;
+		fsc_live_set_func(h->live, fsc_session_first_row(f->part) + row, &no_func);
+	}
 	fsc_live_free(f->live);
 	fsc_session_free(f->part);
 	fsc_targets_release(&f->targets);
 	free(f->hooks);
 	free(f);
+}
+
+static void release_names(struct fsc_hooks *h, uint32_t func)
+{
+	const struct fsc_func *f = FSC_AT(struct fsc_func, &h->funcs, func);
+
+	if (state_at(h, func)->unused)
+		return;
+	free((char *)f->group);
+	free((char *)f->name);
+	free((char *)f->symbol);
+	free((char *)f->binary);
 }
 
 void fsc_hooks_free(struct fsc_hooks *h)
@@ -56,14 +74,8 @@ void fsc_hooks_free(struct fsc_hooks *h)
 		fsc_hooks_abandon(h);
 	for (size_t i = 0; i < h->files.n; i++)
 		fsc_hooks_free_file(h, hooked_at(h, i));
-	for (size_t i = 0; i < h->funcs.n; i++) {
-		struct fsc_func *f = FSC_AT(struct fsc_func, &h->funcs, i);
-
-		free((char *)f->group);
-		free((char *)f->name);
-		free((char *)f->symbol);
-		free((char *)f->binary);
-	}
+	for (uint32_t i = 0; i < h->funcs.n; i++)
+		release_names(h, i);
 	fsc_call_source_free(h->calls);
 	fsc_live_free(h->live);
 	fsc_session_free(h->session);
@@ -74,7 +86,8 @@ void fsc_hooks_free(struct fsc_hooks *h)
 	fsc_vec_release(&h->undecided);
 	fsc_map_release(&h->verdicts);
 	fsc_vec_release(&h->funcs);
-	fsc_vec_release(&h->rules);
+	fsc_vec_release(&h->states);
+	fsc_vec_release(&h->unused);
 	fsc_vec_release(&h->retired);
 	fsc_map_release(&h->retired_at);
 	fsc_vec_release(&h->refusals);
@@ -117,36 +130,85 @@ int fsc_hooks_program(struct fsc_hooks *h, const char *path, struct fsc_err *err
 
 /* ---- functions ---- */
 
-int fsc_hooks_number(struct fsc_hooks *h, const struct fsc_snoop_func *e,
-		     const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err)
+void fsc_hooks_free_number(struct fsc_hooks *h, uint32_t func)
 {
-	const char *symbol = row->symbol ? row->symbol : row->name;
-	const char *name = strpbrk(e->symbol, "*?[") ? row->name : e->name;
-	struct fsc_buf key = {0};
-	struct fsc_func *f;
-	uint64_t *at;
-	bool is_new = false;
+	release_names(h, func);
+	*FSC_AT(struct fsc_func, &h->funcs, func) = no_func;
+	state_at(h, func)->unused = true;
+	fsc_vec_add(&h->unused, &func, NULL); /* otherwise it stays unused */
+}
 
-	fsc_buf_printf(&key, "%s%c%s%c%s%c%s", e->group, 0, name, 0, symbol, 0, row->binary);
+/* A number that is not used; its entry is empty. */
+static int take_number(struct fsc_hooks *h, uint32_t *ret, struct fsc_err *err)
+{
+	if (h->unused.n) {
+		*ret = *FSC_AT(uint32_t, &h->unused, --h->unused.n);
+	} else {
+		if (!fsc_vec_push(&h->states))
+			return fsc_err_nomem(err);
+		if (!fsc_vec_push(&h->funcs)) {
+			h->states.n--;
+			return fsc_err_nomem(err);
+		}
+		*ret = (uint32_t)h->funcs.n - 1;
+	}
+	*state_at(h, *ret) = (struct func_state){0};
+	return 0;
+}
+
+static int copy_names(struct fsc_func *f, const struct fsc_func *names, struct fsc_err *err)
+{
+	*f = (struct fsc_func){.kind = names->kind,
+			       .binary = strdup(names->binary),
+			       .name = strdup(names->name),
+			       .symbol = strdup(names->symbol),
+			       .group = strdup(names->group)};
+	return f->binary && f->name && f->symbol && f->group ? 0 : fsc_err_nomem(err);
+}
+
+void fsc_hooks_func_key(const struct fsc_func *f, struct fsc_buf *ret)
+{
+	fsc_buf_printf(ret, "%s%c%s%c%s%c%s", f->group, 0, f->name, 0, f->symbol, 0, f->binary);
+}
+
+int fsc_hooks_number_of(struct fsc_hooks *h, const struct fsc_func *names, uint32_t *ret,
+			struct fsc_err *err)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf key = {0};
+	bool is_new = false;
+	uint64_t *at;
+	int rc;
+
+	fsc_hooks_func_key(names, &key);
 	at = fsc_buf_failed(&key) ? NULL : fsc_map_put(&h->func_at, key.s, key.n, &is_new);
-	fsc_buf_release(&key);
 	if (!at)
 		return fsc_err_nomem(err);
 	if (is_new) {
-		f = fsc_vec_push(&h->rules) ? fsc_vec_push(&h->funcs) : NULL;
-		if (!f)
-			return fsc_err_nomem(err);
-		*at = h->funcs.n - 1;
-		*f = (struct fsc_func){.kind = row->kind,
-				       .binary = strdup(row->binary),
-				       .name = strdup(name),
-				       .symbol = strdup(symbol),
-				       .group = strdup(e->group)};
-		if (!f->binary || !f->name || !f->symbol || !f->group)
-			return fsc_err_nomem(err);
+		rc = take_number(h, ret, err);
+		if (!rc && copy_names(FSC_AT(struct fsc_func, &h->funcs, *ret), names, err)) {
+			fsc_hooks_free_number(h, *ret);
+			rc = -ENOMEM;
+		}
+		if (rc) {
+			fsc_map_remove(&h->func_at, key.s, key.n);
+			return rc;
+		}
+		*at = *ret;
 	}
 	*ret = (uint32_t)*at;
 	return 0;
+}
+
+int fsc_hooks_number(struct fsc_hooks *h, const struct fsc_snoop_func *e,
+		     const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err)
+{
+	const struct fsc_func names = {.kind = row->kind,
+				       .binary = row->binary,
+				       .name = strpbrk(e->symbol, "*?[") ? row->name : e->name,
+				       .symbol = row->symbol ? row->symbol : row->name,
+				       .group = e->group};
+
+	return fsc_hooks_number_of(h, &names, ret, err);
 }
 
 const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)

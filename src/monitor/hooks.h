@@ -95,6 +95,19 @@ void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost);
 int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err);
 /* At how many places a function is probed now. */
 size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func);
+/* A function that shall be summed up in another one, which stands for all of its name. */
+struct fsc_fold {
+	uint32_t func, to;
+};
+/* If more than `most` functions belong to no file any more, appends the oldest of them to `ret`,
+ * struct fsc_fold. */
+int fsc_hooks_to_fold(struct fsc_hooks *h, size_t most, struct fsc_vec *ret, struct fsc_err *err);
+/* They are, and `which` says what becomes of the rest that is measured here; their names are freed
+ * and their numbers used for others. After a failure nothing has changed. */
+int fsc_hooks_fold(struct fsc_hooks *h, const struct fsc_vec *folds,
+		   void (*which)(const struct fsc_tally_part *p, uint32_t *func, uint32_t *pid,
+				 void *arg),
+		   void *arg, struct fsc_err *err);
 /* How many functions match an entry of the configuration. */
 size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry);
 /* Calls fn for each entry of the configuration that was not found (yet). */

@@ -145,7 +145,7 @@ int fsc_hooks_set_rule(struct fsc_hooks *h, struct hooked *f, uint32_t row,
 void fsc_hooks_name_errors(struct fsc_hooks *h, const struct hooked *f, uint32_t row,
 			   const struct fsc_snoop_func *e)
 {
-	*FSC_AT(enum fsc_error_rule, &h->rules, f->hooks[row].func) = errors_of(h, f, row, e);
+	state_at(h, f->hooks[row].func)->errors = errors_of(h, f, row, e);
 }
 
 static int number_rows(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
@@ -395,6 +395,16 @@ void fsc_hooks_scan_ended(struct fsc_hooks *h)
 			begin_closing(h, hooked_at(h, i));
 }
 
+static bool is_hooked(uint64_t inode, void *arg)
+{
+	const struct fsc_hooks *h = arg;
+
+	for (size_t i = 0; i < h->files.n; i++)
+		if (hooked_at(h, i)->inode == inode)
+			return true;
+	return false;
+}
+
 int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err)
 {
 	size_t kept = 0;
@@ -409,5 +419,5 @@ int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err)
 			*FSC_AT(struct hooked *, &h->files, kept++) = f;
 	}
 	h->files.n = kept;
-	return rc;
+	return rc ? rc : fsc_finder_trim(h->finder, is_hooked, h, err);
 }

@@ -142,6 +142,7 @@ int fsc_hooks_close_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *
 		h->past.functions = h->past.attached = h->past.places = h->past.shifted = 0;
 		memset(h->past.via, 0, sizeof(h->past.via));
 	}
+	fsc_hooks_note_closed(h, f);
 	fsc_hooks_free_file(h, f);
 	return rc;
 }

@@ -95,7 +95,7 @@ int fsc_hooks_calls(struct fsc_hooks *h, bool last, struct fsc_err *err)
 
 const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code)
 {
-	return fsc_error_name(*FSC_AT(enum fsc_error_rule, &h->rules, func), code);
+	return fsc_error_name(state_at(h, func)->errors, code);
 }
 
 const char *fsc_hooks_error(const struct fsc_hooks *h, uint32_t func, uint64_t ret)

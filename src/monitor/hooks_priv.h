@@ -42,6 +42,13 @@ struct verdict {
 	bool wanted;
 };
 
+/* What is known of a function besides its names. */
+struct func_state {
+	enum fsc_error_rule errors;
+	uint64_t closed; /* when its last file was closed, by h->closings */
+	bool unused;	 /* the number may be given to another function */
+};
+
 struct fsc_hooks {
 	const struct fsc_snoop_config *config;
 	struct fsc_processes *processes;
@@ -53,8 +60,12 @@ struct fsc_hooks {
 	struct hooked **hooked_at;     /* per row of the session; NULL: free */
 	struct fsc_vec files;	       /* struct hooked * */
 	struct fsc_vec funcs;	       /* struct fsc_func; strings owned */
-	struct fsc_vec rules;	       /* enum fsc_error_rule, of each function */
+	struct fsc_vec states;	       /* struct func_state, of each function */
 	struct fsc_map func_at;
+	struct fsc_vec unused;	   /* uint32_t: numbers for other functions */
+	size_t general;		   /* functions that stand for those of several files */
+	uint64_t closings;	   /* of files */
+	uint64_t folded_at;	   /* closings at the last fsc_hooks_to_fold() */
 	struct fsc_map verdicts;   /* pid -> whether it is wanted */
 	struct fsc_vec retired;	   /* struct retired */
 	struct fsc_map retired_at; /* pid -> its index there */
@@ -88,11 +99,25 @@ static inline struct hooked *hooked_at(const struct fsc_hooks *h, size_t i)
 	return *FSC_AT(struct hooked *, &h->files, i);
 }
 
+static inline struct func_state *state_at(const struct fsc_hooks *h, uint32_t func)
+{
+	return FSC_AT(struct func_state, &h->states, func);
+}
+
 static inline const struct fsc_snoop_func *entry_at(const struct fsc_hooks *h, size_t i)
 {
 	return FSC_AT(struct fsc_snoop_func, &h->config->funcs, i);
 }
 
+/* The number of a function with these names, which are copied; a new one if it has none. */
+int fsc_hooks_number_of(struct fsc_hooks *h, const struct fsc_func *names, uint32_t *ret,
+			struct fsc_err *err);
+/* Frees the names of a function; its number may be used for another one. */
+void fsc_hooks_free_number(struct fsc_hooks *h, uint32_t func);
+/* By which a function is known. */
+void fsc_hooks_func_key(const struct fsc_func *f, struct fsc_buf *ret);
+/* A file is closed: notes when, for its functions. */
+void fsc_hooks_note_closed(struct fsc_hooks *h, const struct hooked *f);
 /* The number of a row's function. A binary is identified by its path, in any container. */
 int fsc_hooks_number(struct fsc_hooks *h, const struct fsc_snoop_func *e,
 		     const struct fsc_target_row *row, uint32_t *ret, struct fsc_err *err);

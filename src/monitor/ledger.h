@@ -44,6 +44,10 @@ int fsc_ledger_began(struct fsc_ledger *l, pid_t pid, struct fsc_err *err);
 int fsc_ledger_collect(struct fsc_ledger *l, double keep_s, size_t keep_rows,
 		       int (*on_pid)(pid_t pid, void *arg, struct fsc_err *err), void *arg,
 		       struct fsc_err *err);
+/* If there are very many functions of files that nobody maps any more, the oldest are summed up by
+ * name, in functions without a file; `folded` is called for each. */
+int fsc_ledger_fold(struct fsc_ledger *l, void (*folded)(uint32_t func, void *arg), void *arg,
+		    struct fsc_err *err);
 /* Everything since the start, by labels if there are any; apart: by process. Errors have names. The
  * caller releases it. */
 int fsc_ledger_total(struct fsc_ledger *l, bool apart, struct fsc_tally *ret, struct fsc_err *err);

@@ -326,13 +326,21 @@ static int scan_part(struct fsc_monitor *m, struct fsc_err *err)
 	return rc;
 }
 
+static void forget_func(uint32_t func, void *arg)
+{
+	fsc_throttle_forget(&((struct fsc_monitor *)arg)->throttle, func);
+}
+
 /* After the files that the scan has found were searched. */
 static int close_unmapped(struct fsc_monitor *m, struct fsc_err *err)
 {
+	int rc;
+
 	if (m->scanned && !m->rescan)
 		fsc_hooks_scan_ended(m->hooks);
 	m->scanned = false;
-	return fsc_hooks_close_unmapped(m->hooks, err);
+	rc = fsc_hooks_close_unmapped(m->hooks, err);
+	return rc ? rc : fsc_ledger_fold(m->ledger, forget_func, m, err);
 }
 
 /* Once a second: what may have been overlooked is looked at again. */

@@ -115,6 +115,25 @@ void fsc_slow_limit(struct fsc_slow *s, unsigned slowest, unsigned latest)
 	}
 }
 
+static void release_lists(struct of_func *f)
+{
+	release_list(&f->slowest);
+	release_list(&f->latest);
+	*f = (struct of_func){FSC_VEC_INIT(struct kept *), FSC_VEC_INIT(struct kept *)};
+}
+
+void fsc_slow_fold(struct fsc_slow *s, uint32_t func, uint32_t to)
+{
+	if (func < s->funcs.n)
+		release_lists(FSC_AT(struct of_func, &s->funcs, func));
+	for (size_t i = 0; i < s->recent.n; i++) {
+		struct kept *k = *FSC_AT(struct kept *, &s->recent, i);
+
+		if (k->func == func)
+			k->func = to;
+	}
+}
+
 uint64_t fsc_slow_count(const struct fsc_slow *s)
 {
 	return s->last_id;

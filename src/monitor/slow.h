@@ -25,6 +25,9 @@ uint32_t fsc_slow_func(const struct fsc_noted_call *c);
  * many more there were that are no longer kept. */
 int fsc_slow_since(struct fsc_slow *s, const struct fsc_func *funcs, uint64_t *since,
 		   struct fsc_vec *ret, uint64_t *ret_missed, struct fsc_err *err);
+/* A function's number is used for another one from now on: of its calls only the recent ones stay,
+ * as those of the function `to`. */
+void fsc_slow_fold(struct fsc_slow *s, uint32_t func, uint32_t to);
 uint64_t fsc_slow_count(const struct fsc_slow *s);
 
 #endif

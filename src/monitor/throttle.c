@@ -97,3 +97,11 @@ bool fsc_throttle_is_detached(const struct fsc_throttle *t, uint32_t func)
 
 	return f && f->detached;
 }
+
+void fsc_throttle_forget(struct fsc_throttle *t, uint32_t func)
+{
+	struct fsc_throttled *f = find_func(t, func);
+
+	if (f)
+		*f = *FSC_AT(struct fsc_throttled, &t->of, --t->of.n);
+}

@@ -39,6 +39,8 @@ bool fsc_throttle_due(const struct fsc_throttle *t, double share, double most, u
 void fsc_throttle_back(struct fsc_throttle *t, uint32_t func, uint64_t now_ns);
 /* All are, and may cost what they like at first: the configuration was reloaded. */
 void fsc_throttle_reset(struct fsc_throttle *t);
+/* A function's number is used for another one from now on. */
+void fsc_throttle_forget(struct fsc_throttle *t, uint32_t func);
 bool fsc_throttle_is_detached(const struct fsc_throttle *t, uint32_t func);
 
 #endif

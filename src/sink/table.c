@@ -142,7 +142,7 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 	if (by & FSC_BY_CPU)
 		fsc_buf_printf(fsc_table_cell(t), "%u", c->cpu);
 	b = fsc_table_cell(t);
-	if (several_binaries(funcs, n_funcs) && strcmp(f->binary, "kernel")) {
+	if (f->binary[0] && several_binaries(funcs, n_funcs) && strcmp(f->binary, "kernel")) {
 		fsc_fmt_term(b, fsc_str_base(f->binary));
 		fsc_buf_putc(b, ':');
 	}

@@ -14,6 +14,7 @@
 struct fsc_hooks {
 	struct fsc_tally running, ended; /* ended: to be collected once */
 	struct fsc_func funcs[2];
+	bool fold; /* the second function shall be summed up in the first */
 };
 
 struct fsc_processes {
@@ -41,6 +42,24 @@ const struct fsc_func *fsc_hooks_funcs(const struct fsc_hooks *h, size_t *ret_n)
 {
 	*ret_n = 2;
 	return h->funcs;
+}
+
+int fsc_hooks_to_fold(struct fsc_hooks *h, size_t most, struct fsc_vec *ret, struct fsc_err *err)
+{
+	const struct fsc_fold fold = {1, 0};
+
+	(void)most;
+	return h->fold ? fsc_vec_add(ret, &fold, err) : 0;
+}
+
+int fsc_hooks_fold(struct fsc_hooks *h, const struct fsc_vec *folds,
+		   void (*which)(const struct fsc_tally_part *p, uint32_t *func, uint32_t *pid,
+				 void *arg),
+		   void *arg, struct fsc_err *err)
+{
+	(void)folds, (void)which, (void)arg, (void)err;
+	h->fold = false;
+	return 0;
 }
 
 const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64_t code)

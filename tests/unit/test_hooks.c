@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "monitor/hooks_priv.h"
@@ -45,7 +46,7 @@ static uint32_t add_func(struct fsc_hooks *h, const char *name)
 	struct fsc_func *f = fsc_vec_push(&h->funcs);
 
 	assert_non_null(f);
-	assert_non_null(fsc_vec_push(&h->rules));
+	assert_non_null(fsc_vec_push(&h->states));
 	*f = (struct fsc_func){.name = strdup(name), .symbol = strdup(name)};
 	return (uint32_t)h->funcs.n - 1;
 }
@@ -129,7 +130,7 @@ static void an_error_has_the_name_that_its_function_means(void **state)
 	(void)state;
 	begin(&w, ABC, CD);
 	add_file(w.h, 0, 2, 1);
-	*FSC_AT(enum fsc_error_rule, &w.h->rules, 0) = FSC_ERRORS_CUDA;
+	state_at(w.h, 0)->errors = FSC_ERRORS_CUDA;
 	assert_string_equal(fsc_hooks_error(w.h, 0, 2), "cudaErrorMemoryAllocation");
 	/* An int: what is above it in the register is not looked at. */
 	assert_string_equal(fsc_hooks_error(w.h, 0, 0xff00000002), "cudaErrorMemoryAllocation");
@@ -345,9 +346,89 @@ static void numbers_of_closed_files_outlive_their_process(void **state)
 	end(&w);
 }
 
+static void fold_nothing(const struct fsc_tally_part *p, uint32_t *func, uint32_t *pid, void *arg)
+{
+	(void)p, (void)func, (void)pid, (void)arg;
+}
+
+static uint32_t number_of(struct fsc_hooks *h, const char *name, const char *binary)
+{
+	const struct fsc_func names = {
+	    .kind = "uprobe", .group = "g", .name = name, .symbol = name, .binary = binary};
+	struct fsc_err err = {0};
+	uint32_t func;
+
+	monitor_ok(fsc_hooks_number_of(h, &names, &func, &err), &err);
+	return func;
+}
+
+/* Beyond a number of functions without a file the oldest are summed up by name, and their numbers
+ * are used again; their count stays bounded. */
+static void functions_without_a_file_are_bounded(void **state)
+{
+	enum { MOST = 16, N = 500 };
+	struct world w;
+	struct fsc_err err = {0};
+	size_t folded = 0;
+
+	(void)state;
+	begin(&w, "{\"custom_sym\": {\"f\": \"f\"}}", "{\"custom_sym\": {\"f\": \"f\"}}");
+	for (int i = 0; i < N; i++) {
+		struct fsc_vec folds = FSC_VEC_INIT(struct fsc_fold);
+		char binary[32];
+		uint32_t func;
+
+		snprintf(binary, sizeof(binary), "/bin/%d", i);
+		func = number_of(w.h, "f", binary);
+		state_at(w.h, func)->closed = ++w.h->closings;
+		monitor_ok(fsc_hooks_to_fold(w.h, MOST, &folds, &err), &err);
+		for (size_t k = 0; k < folds.n; k++) {
+			const struct fsc_fold *f = FSC_AT(struct fsc_fold, &folds, k);
+
+			assert_int_equal(f->to, number_of(w.h, "f", ""));
+			assert_int_not_equal(f->func, func);
+		}
+		folded += folds.n;
+		if (folds.n)
+			monitor_ok(fsc_hooks_fold(w.h, &folds, fold_nothing, NULL, &err), &err);
+		fsc_vec_release(&folds);
+		assert_int_equal(number_of(w.h, "f", binary), func);
+	}
+	assert_true(folded >= N - MOST);
+	assert_true(w.h->funcs.n <= MOST + 3);
+	assert_true(w.h->func_at.n <= MOST + 2);
+	end(&w);
+}
+
+/* The names that a pattern matches may be others in every file. */
+static void names_of_past_functions_are_bounded(void **state)
+{
+	enum { MOST = 16, N = 500 };
+	struct world w;
+	struct fsc_err err = {0};
+
+	(void)state;
+	begin(&w, "{\"custom_sym\": {\"f\": \"f\"}}", "{\"custom_sym\": {\"f\": \"f\"}}");
+	for (int i = 0; i < N; i++) {
+		struct fsc_vec folds = FSC_VEC_INIT(struct fsc_fold);
+		char name[32];
+
+		snprintf(name, sizeof(name), "f%d", i);
+		state_at(w.h, number_of(w.h, name, "/bin/x"))->closed = ++w.h->closings;
+		monitor_ok(fsc_hooks_to_fold(w.h, MOST, &folds, &err), &err);
+		if (folds.n)
+			monitor_ok(fsc_hooks_fold(w.h, &folds, fold_nothing, NULL, &err), &err);
+		fsc_vec_release(&folds);
+	}
+	assert_true(w.h->funcs.n <= 2 * MOST + 4);
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(functions_without_a_file_are_bounded),
+	    cmocka_unit_test(names_of_past_functions_are_bounded),
 	    cmocka_unit_test(a_function_has_the_entry_it_was_found_for),
 	    cmocka_unit_test(an_error_has_the_name_that_its_function_means),
 	    cmocka_unit_test(a_file_stays_while_one_of_its_functions_does),

@@ -505,9 +505,73 @@ static void many_that_end_at_once_do_not_fill_memory(void **state)
 	end(&w);
 }
 
+static void count_folded(uint32_t func, void *arg)
+{
+	*(uint32_t *)arg += func;
+}
+
+/* What functions of past files have counted is counted by the function that stands for them. */
+static void functions_of_past_files_are_summed_up(void **state)
+{
+	struct world w;
+	struct fsc_err err = {0};
+	uint32_t folded = 0;
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.ended, 0, 11, 3);
+	measured(&w.hooks.ended, 1, 11, 20);
+	measured(&w.hooks.ended, 1, 12, 400);
+	ended(&w, 11, 0);
+	collect(&w, 60);
+	assert_int_equal(all_calls(&w), 423);
+	ok(fsc_ledger_fold(w.l, count_folded, &folded, &err), &err);
+	assert_int_equal(folded, 0);
+	w.hooks.fold = true;
+	ok(fsc_ledger_fold(w.l, count_folded, &folded, &err), &err);
+	assert_int_equal(folded, 1);
+	assert_int_equal(all_calls(&w), 423);
+	assert_int_equal(calls_of(&w, 11), 23);
+	assert_int_equal(calls_of(&w, FSC_TALLY_NOBODY), 400);
+	end(&w);
+}
+
+/* The folded row of a page never decreases. */
+static void what_a_page_has_folded_stays_folded(void **state)
+{
+	struct world w;
+	struct fsc_ledger_view v;
+	struct fsc_err err = {0};
+	uint32_t folded = 0;
+
+	(void)state;
+	begin(&w);
+	measured(&w.hooks.ended, 0, 11, 3);
+	measured(&w.hooks.ended, 1, 11, 20);
+	collect(&w, 0);
+	for (int i = 0; i < 2; i++) {
+		uint64_t in_folded = 0;
+
+		ok(fsc_ledger_view(w.l, false, 1, &v, &err), &err);
+		for (size_t k = 0; k < v.total.calls.rows.n; k++) {
+			const struct fsc_latency *row =
+			    FSC_AT(struct fsc_latency, &v.total.calls.rows, k);
+
+			in_folded += row->folded ? row->slot->count : 0;
+		}
+		assert_int_equal(in_folded, 20);
+		fsc_ledger_view_release(&v);
+		w.hooks.fold = true;
+		ok(fsc_ledger_fold(w.l, count_folded, &folded, &err), &err);
+	}
+	end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(functions_of_past_files_are_summed_up),
+	    cmocka_unit_test(what_a_page_has_folded_stays_folded),
 	    cmocka_unit_test(a_total_is_of_those_that_run_and_those_that_ended),
 	    cmocka_unit_test(time_stops_when_the_run_has_ended),
 	    cmocka_unit_test(the_name_is_that_of_the_process_when_it_ended),
