@@ -236,7 +236,7 @@ size_t fsc_hooks_places(const struct fsc_hooks *h, uint32_t func)
 	for (size_t i = 0; i < h->files.n; i++) {
 		const struct hooked *f = hooked_at(h, i);
 
-		for (size_t k = 0; k < fsc_targets_count(&f->targets); k++) {
+		for (size_t k = 0; !f->attaching && k < fsc_targets_count(&f->targets); k++) {
 			const struct hook *x = &f->hooks[fsc_targets_at(&f->targets, k)->row];
 
 			n += x->func == func && x->entry >= 0;
@@ -249,9 +249,12 @@ size_t fsc_hooks_found(const struct fsc_hooks *h, size_t entry)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < h->files.n; i++)
-		for (uint32_t row = 0; row < hooked_at(h, i)->targets.rows.n; row++)
-			n += hooked_at(h, i)->hooks[row].entry == (int32_t)entry;
+	for (size_t i = 0; i < h->files.n; i++) {
+		const struct hooked *f = hooked_at(h, i);
+
+		for (uint32_t row = 0; !f->attaching && row < f->targets.rows.n; row++)
+			n += f->hooks[row].entry == (int32_t)entry;
+	}
 	return n;
 }
 

@@ -196,16 +196,6 @@ static int attach_job(void *arg, struct fsc_err *err)
 	return fsc_session_attach(arg, err);
 }
 
-static int attach_part(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
-{
-	int rc;
-
-	f->attaching = true;
-	rc = fsc_aside(attach_job, f->part, &h->meanwhile, err);
-	f->attaching = false;
-	return rc;
-}
-
 /* Everything is set up before the first probe is attached, so that every hit counts, unless the
  * configuration is only being tried. */
 static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
@@ -228,7 +218,7 @@ static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	rc = fsc_hooks_reserve(h, err);
 	if (!rc && !h->trying)
 		rc = fsc_live_arm(f->live, err);
-	return rc ? rc : attach_part(h, f, err);
+	return rc ? rc : fsc_aside(attach_job, f->part, &h->meanwhile, err);
 }
 
 static void mark_mapped(const struct fsc_hooks *h, uint64_t inode)
@@ -304,7 +294,9 @@ static int add_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 
 	if (slot)
 		*slot = f;
+	f->attaching = true;
 	rc = slot ? hook_file(h, f, &why) : fsc_err_nomem(&why);
+	f->attaching = false;
 	if (!rc) {
 		f->scan = h->scans;
 		fsc_log(FSC_LOG_DEBUG, "%s: %zu functions",

@@ -25,7 +25,7 @@ struct hooked {
 	struct hook *hooks; /* one per row */
 	uint64_t inode;	    /* its number */
 	uint64_t scan;	    /* the last one in which a process had it mapped */
-	bool attaching;	    /* its probes are being attached, by a thread */
+	bool attaching;	    /* its probes are not all attached yet; a thread may be at it */
 	bool closing;	    /* nobody has; its probes are being detached */
 };
 

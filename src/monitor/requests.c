@@ -37,13 +37,14 @@ static int answer_list(struct fsc_monitor *m, const json_t *request, struct fsc_
 	(void)request, (void)err;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct fsc_snoop_func *e = fsc_hooks_entry(m->hooks, i);
+		size_t places = e ? fsc_hooks_places(m->hooks, i) : 0;
 
-		if (!e)
+		if (!places)
 			continue;
 		fsc_json_line(b, "function");
 		fsc_json_function(&funcs[i], b);
 		fsc_json_uint(b, "cookie", i + 1);
-		fsc_json_uint(b, "places", fsc_hooks_places(m->hooks, i));
+		fsc_json_uint(b, "places", places);
 		fsc_json_real(b, "slow_ns", e->slow_ns, 0);
 		fsc_json_uint(b, "sample", e->sample);
 		if (fsc_throttle_is_detached(&m->throttle, i))
