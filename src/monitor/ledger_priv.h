@@ -44,6 +44,12 @@ static inline uint32_t ledger_owner_unless_folded(const struct fsc_ledger *l,
 	return fsc_admission_folded(&l->admission, p) ? FSC_TALLY_FOLDED : owner;
 }
 
+/* Everything since the start, as fsc_ledger_total(). folded: what is a part of the folded sum of a
+ * page stays apart. */
+int fsc_ledger_read(struct fsc_ledger *l, bool apart, bool folded, struct fsc_tally *ret,
+		    struct fsc_err *err);
+/* Names of processes and errors. */
+void fsc_ledger_name_rows(const struct fsc_ledger *l, struct fsc_tally *t);
 /* Adds the rows of the first n exited processes to those of their labels, or of no process. */
 int fsc_ledger_forget_ended(struct fsc_ledger *l, size_t n, struct fsc_err *err);
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,209 +20,11 @@
 #include "proc/libs.h"
 
 #define TICK	   0.02
-#define COLLECT	   0.2	    /* seconds between collections of exited processes */
-#define SCAN	   30.0	    /* between scans of /proc, if the kernel reports new processes */
-#define SCAN_ALONE 1.0	    /* and if it does not */
-#define SCAN_NS	   10000000 /* of a tick, for a part of a scan */
-#define BUDGET	   1.0	    /* between checks of the probes' cost */
-#define LAST	   3.0	    /* for each receiver at the end */
-
-/* ---- what processes do ---- */
-
-static int on_file(void *arg, pid_t pid, const char *path, struct fsc_err *err)
-{
-	return fsc_hooks_file(((struct fsc_monitor *)arg)->hooks, pid, path, err);
-}
-
-static bool file_matters(void *arg, dev_t dev, ino_t ino, const char *path, bool program)
-{
-	return fsc_hooks_matters(((struct fsc_monitor *)arg)->hooks, dev, ino, path, program);
-}
-
-static int on_verdict(void *arg, pid_t pid, bool wanted, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-	int rc = fsc_ledger_began(m->ledger, pid, err);
-
-	if (!rc && wanted)
-		rc = fsc_ledger_process(m->ledger, pid, false, err);
-	return rc ? rc : fsc_hooks_set_verdict(m->hooks, pid, wanted, err);
-}
-
-static int on_exited(void *arg, pid_t pid, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-	int rc = fsc_hooks_exited(m->hooks, pid, err);
-
-	if (!rc && fsc_processes_wanted(m->processes, pid))
-		return fsc_ledger_ended(m->ledger, pid, err);
-	if (!rc)
-		fsc_ledger_forget(m->ledger, pid);
-	return rc;
-}
-
-static int on_exec(void *arg, pid_t pid, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-
-	fsc_hooks_exec(m->hooks, pid);
-	return fsc_ledger_exec(m->ledger, pid, err);
-}
-
-static struct fsc_processes_to process_callbacks(struct fsc_monitor *m)
-{
-	return (struct fsc_processes_to){.arg = m,
-					 .matters = file_matters,
-					 .file = on_file,
-					 .judged = on_verdict,
-					 .exited = on_exited,
-					 .exec = on_exec,
-					 .also = fsc_hooks_also(m->hooks)};
-}
-
-static int on_new_pid(pid_t pid, void *arg, struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-	const struct fsc_processes_to to = process_callbacks(m);
-
-	int rc = fsc_processes_add(m->processes, pid, &to, err);
-
-	if (rc || fsc_hooks_verdict(m->hooks, pid) <= 0)
-		return rc;
-	return fsc_ledger_process(m->ledger, pid, true, err);
-}
-
-/* While something takes long: the page and the control socket are served, and nothing that the
- * kernel sends is lost. */
-static void serve_meanwhile(void *arg)
-{
-	struct fsc_monitor *m = arg;
-	struct fsc_err err = {0};
-	bool was = m->busy;
-	int rc = fsc_processes_pull(m->processes, &err);
-
-	m->busy = true;
-	if (!rc)
-		rc = fsc_hooks_calls(m->hooks, false, &err);
-	if (rc)
-		fsc_monitor_spare(m, FSC_STEP_EVENTS, rc, &err);
-	fsc_forward_serve(m->forward);
-	if (m->control)
-		fsc_monitor_spare(m, FSC_STEP_CLIENT, fsc_control_run(m->control, &err), &err);
-	m->busy = was;
-}
-
-static int scan_all(struct fsc_monitor *m, struct fsc_err *err)
-{
-	const struct fsc_processes_to to = process_callbacks(m);
-	bool done = false;
-	int rc = 0;
-
-	m->scanning = false;
-	fsc_processes_scan_anew(m->processes);
-	while (!rc && !done) {
-		rc = fsc_processes_scan_part(m->processes, SCAN_NS, &to, &done, err);
-		if (!rc && !done && m->run->start_ns)
-			serve_meanwhile(m);
-	}
-	return rc;
-}
-
-int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err)
-{
-	int rc;
-
-	fsc_hooks_scan_begins(m->hooks);
-	rc = fsc_hooks_libraries(m->hooks, err);
-	if (!rc)
-		rc = scan_all(m, err);
-	if (!rc)
-		rc = fsc_hooks_attach(m->hooks, err);
-	m->scanned = !rc;
-	return rc;
-}
-
-/* ---- labels ---- */
-
-static int label_process(pid_t pid, bool wanted, void *arg, struct fsc_err *err)
-{
-	return wanted ? fsc_ledger_process(((struct fsc_monitor *)arg)->ledger, pid, false, err)
-		      : 0;
-}
-
-int fsc_monitor_labels(struct fsc_monitor *m, struct fsc_err *err)
-{
-	const struct fsc_labelsets_opts o = {.labels = m->config->process_labels,
-					     .fields = m->config->process_fields,
-					     .most = m->config->max_label_sets};
-	int rc = fsc_ledger_use_labels(m->ledger, &o, err);
-
-	return rc ? rc : fsc_processes_each(m->processes, label_process, m, err);
-}
-
-/* ---- reports ---- */
-
-int fsc_monitor_books(struct fsc_monitor *m, struct fsc_summary *ret, struct fsc_err *err)
-{
-	bool of_machine;
-	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, &of_machine);
-
-	return fsc_hooks_summary(m->hooks, fsc_ledger_kept(m->ledger), cpu, of_machine,
-				 fsc_run_seconds(m->run), ret, err);
-}
-
-/* Resident memory, from /proc. */
-static uint64_t own_memory(void)
-{
-	FILE *f = fopen("/proc/self/statm", "re");
-	unsigned long pages = 0;
-
-	if (f && fscanf(f, "%*u %lu", &pages) != 1)
-		pages = 0;
-	if (f)
-		fclose(f);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static double own_cpu_s(void)
-{
-	struct rusage u;
-
-	getrusage(RUSAGE_SELF, &u);
-	return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
-}
-
-static int make_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg,
-		     struct fsc_err *err)
-{
-	struct fsc_monitor *m = arg;
-	struct fsc_snapshot *s = &ret->snapshot;
-	int rc = fsc_ledger_view(m->ledger, apart, cap, ret, err);
-
-	if (rc)
-		return rc;
-	rc = fsc_monitor_books(m, &ret->books, err);
-	if (!rc)
-		rc = fsc_monitor_throttled(m, s, err);
-	if (rc) {
-		fsc_ledger_view_release(ret);
-		return rc;
-	}
-	s->labels = m->config->labels.data;
-	s->n_labels = m->config->labels.n;
-	s->functions = ret->books.attached;
-	s->refused = ret->books.n_refused;
-	fsc_monitor_shortages(m, s);
-	s->reloads = m->reloads;
-	s->failed_reloads = m->failed_reloads;
-	s->config_ok = m->config_ok && !(m->opts->path && access(m->opts->path, R_OK));
-	s->own_cpu_s = own_cpu_s();
-	s->own_memory = own_memory();
-	if (m->forward)
-		s->receivers = fsc_forward_receivers(m->forward, &s->n_receivers);
-	return 0;
-}
+#define COLLECT	   0.2	/* seconds between collections of exited processes */
+#define SCAN	   30.0 /* between scans of /proc, if the kernel reports new processes */
+#define SCAN_ALONE 1.0	/* and if it does not */
+#define BUDGET	   1.0	/* between checks of the probes' cost */
+#define LAST	   3.0	/* for each receiver at the end */
 
 /* ---- the loop ---- */
 
@@ -267,7 +68,7 @@ static int on_directory(struct fsc_loop *loop, int n, void *arg, struct fsc_err 
 static int collect_exited(struct fsc_monitor *m, struct fsc_err *err)
 {
 	int rc = fsc_ledger_collect(m->ledger, m->config->keep_ended_s,
-				    m->config->max_processes_rows, on_new_pid, m, err);
+				    m->config->max_processes_rows, fsc_monitor_new_pid, m, err);
 
 	return fsc_monitor_spare(m, FSC_STEP_COLLECT, rc, err);
 }
@@ -275,7 +76,7 @@ static int collect_exited(struct fsc_monitor *m, struct fsc_err *err)
 /* collect: also adds what exited processes have measured. */
 static int read_events(struct fsc_monitor *m, bool collect, bool last, struct fsc_err *err)
 {
-	const struct fsc_processes_to to = process_callbacks(m);
+	const struct fsc_processes_to to = fsc_monitor_callbacks(m);
 	int rc = fsc_processes_read(m->processes, last, &to, err);
 
 	if (!rc)
@@ -314,18 +115,6 @@ static int on_scan(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	return fsc_monitor_spare(m, FSC_STEP_SCAN, fsc_hooks_libraries(m->hooks, err), err);
 }
 
-/* Thousands of processes take long: the page and the control socket have their turns in between. */
-static int scan_part(struct fsc_monitor *m, struct fsc_err *err)
-{
-	const struct fsc_processes_to to = process_callbacks(m);
-	bool done = true;
-	int rc = m->scanning ? fsc_processes_scan_part(m->processes, SCAN_NS, &to, &done, err) : 0;
-
-	m->scanned |= m->scanning && done;
-	m->scanning = !done;
-	return rc;
-}
-
 static void forget_func(uint32_t func, void *arg)
 {
 	fsc_throttle_forget(&((struct fsc_monitor *)arg)->throttle, func);
@@ -359,7 +148,7 @@ static int on_budget(struct fsc_loop *loop, int n, void *arg, struct fsc_err *er
 static int monitor_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_monitor *m = r->state;
-	int rc = fsc_monitor_spare(m, FSC_STEP_SCAN, scan_part(m, err), err);
+	int rc = fsc_monitor_spare(m, FSC_STEP_SCAN, fsc_monitor_scan_part(m, err), err);
 
 	if (!rc)
 		rc = read_events(m, false, false, err);
@@ -492,7 +281,7 @@ static int monitor_open(struct fsc_run *r, struct fsc_err *err)
 	if (!rc)
 		rc = open_control(m, err);
 	if (!rc)
-		rc = fsc_forward_new(m->config, m->slow, make_view, m, &m->forward, err);
+		rc = fsc_forward_new(m->config, m->slow, fsc_monitor_view, m, &m->forward, err);
 	return rc ? rc : add_sources(m, err);
 }
 
@@ -517,7 +306,7 @@ static int monitor_attach(struct fsc_run *r, struct fsc_err *err)
 		rc = fsc_monitor_scan(m, err);
 	if (rc)
 		return rc;
-	fsc_hooks_meanwhile(m->hooks, &(struct fsc_meanwhile){serve_meanwhile, m});
+	fsc_hooks_meanwhile(m->hooks, &(struct fsc_meanwhile){fsc_monitor_meanwhile, m});
 	fsc_ledger_begin(m->ledger);
 	m->warn_ns = fsc_clock_mono();
 	m->cpu_start = fsc_cputime_machine();

@@ -69,6 +69,18 @@ struct fsc_monitor {
 	bool rescan;			     /* something may have been overlooked */
 };
 
+/* monitor_processes.c: what the table of processes calls. */
+struct fsc_processes_to fsc_monitor_callbacks(struct fsc_monitor *m);
+/* A process has made a call. arg: the monitor. */
+int fsc_monitor_new_pid(pid_t pid, void *arg, struct fsc_err *err);
+/* What goes on while something takes long: the page and the control socket are served, and nothing
+ * that the kernel sends is lost. arg: the monitor. */
+void fsc_monitor_meanwhile(void *arg);
+/* The next part of a scan, if one has begun. */
+int fsc_monitor_scan_part(struct fsc_monitor *m, struct fsc_err *err);
+/* monitor_view.c: a snapshot of everything. arg: the monitor. */
+int fsc_monitor_view(bool apart, size_t cap, struct fsc_ledger_view *ret, void *arg,
+		     struct fsc_err *err);
 /* Scans all processes, and the libraries that later ones may use, and attaches to what is new. */
 int fsc_monitor_scan(struct fsc_monitor *m, struct fsc_err *err);
 /* Labels and fields of processes, by the configuration in force. */

@@ -3,6 +3,7 @@
 #define FSC_RUN_PROCESSES_PRIV_H
 
 #include <dirent.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/map.h"
@@ -78,6 +79,7 @@ static inline struct process *process_at(const struct fsc_processes *p, size_t i
 	return *FSC_AT(struct process *, &p->all, i);
 }
 
+void fsc_process_free(struct process *x);
 /* NULL: it is not in the table. */
 struct process *fsc_processes_find(const struct fsc_processes *p, pid_t pid);
 
@@ -119,5 +121,19 @@ int fsc_process_notice_exec(const struct reading *r, struct process *x, struct f
 /* Remembers the verdict on a process that exited, in place of the oldest one. */
 int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
 				struct fsc_err *err);
+
+static inline void drop_first(struct fsc_vec *v, size_t n)
+{
+	v->n -= n;
+	if (n && v->n)
+		memmove(v->data, (char *)v->data + n * v->size, v->n * v->size);
+}
+
+/* processes_exit.c, after a reading: those whose leader has exited, and those that were kept for a
+ * while longer. */
+int fsc_processes_remove_leaving(const struct reading *r, struct fsc_err *err);
+int fsc_processes_remove_kept(struct fsc_processes *p, struct fsc_err *err);
+/* After a scan: checks all, since the records of some exits may be lost. */
+int fsc_processes_remove_exited(const struct reading *r, struct fsc_err *err);
 
 #endif
