@@ -1,5 +1,6 @@
-/* A program of its own, without any library, so that thousands of copies and containers of it are cheap: waits until work() is
- * probed, calls it as often as it is told, stays for a while, and says how often it called. usage: soaker CALLS MILLISECONDS */
+/* A program of its own, without any library, so that thousands of copies and containers of it are
+ * cheap: waits until work() is probed, calls it as often as it is told, stays for a while, and says
+ * how often it called. usage: soaker CALLS MILLISECONDS */
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -11,7 +12,10 @@ static long call3(long nr, long a, long b, long c)
 {
 	long ret;
 
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(nr), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
 	return ret;
 }
 
@@ -55,7 +59,8 @@ static long number(const char *s)
 __attribute__((used)) static void run(long *stack)
 {
 	const char **argv = (const char **)(stack + 1);
-	long calls = stack[0] > 2 ? number(argv[1]) : 0, ms = stack[0] > 2 ? number(argv[2]) : 0, made = 0, n;
+	long calls = stack[0] > 2 ? number(argv[1]) : 0, ms = stack[0] > 2 ? number(argv[2]) : 0,
+	     made = 0, n;
 	char text[24], *end = text + sizeof(text), *at = end;
 
 	for (int i = 0; i < 10000 && !is_probed(); i++)
@@ -76,4 +81,5 @@ __attribute__((used)) static void run(long *stack)
 	call3(SYS_exit_group, 0, 0, 0);
 }
 
-__asm__(".globl _start\n_start:\n\txorl %ebp, %ebp\n\tmovq %rsp, %rdi\n\tandq $-16, %rsp\n\tcall run\n");
+__asm__(".globl _start\n_start:\n\txorl %ebp, %ebp\n\tmovq %rsp, %rdi\n\tandq $-16, %rsp\n\tcall "
+	"run\n");

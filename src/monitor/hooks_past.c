@@ -30,8 +30,10 @@ static bool *mark_open(const struct fsc_hooks *h)
 static int list_closed(const struct fsc_hooks *h, struct fsc_vec *ret, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) bool *open = mark_open(h);
-	int rc = open ? 0 : fsc_err_nomem(err);
+	int rc = 0;
 
+	if (!open)
+		return fsc_err_nomem(err);
 	for (uint32_t i = 0; !rc && i < h->funcs.n; i++) {
 		const struct fsc_fold fold = {i, 0};
 
