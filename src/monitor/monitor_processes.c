@@ -60,7 +60,6 @@ int fsc_monitor_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 {
 	struct fsc_monitor *m = arg;
 	const struct fsc_processes_to to = fsc_monitor_callbacks(m);
-
 	int rc = fsc_processes_add(m->processes, pid, &to, err);
 
 	if (rc || fsc_hooks_verdict(m->hooks, pid) <= 0)
@@ -70,8 +69,6 @@ int fsc_monitor_new_pid(pid_t pid, void *arg, struct fsc_err *err)
 
 /* ---- scans ---- */
 
-/* While something takes long: the page and the control socket are served, and nothing that the
- * kernel sends is lost. */
 void fsc_monitor_meanwhile(void *arg)
 {
 	struct fsc_monitor *m = arg;
