@@ -9,7 +9,8 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "monitor/config_keys.h"
-#include "monitor/labelsets.h"
+#include "monitor/process_fields.h"
+#include "monitor/process_labels.h"
 
 static void set_defaults(struct fsc_snoop_config *c)
 {

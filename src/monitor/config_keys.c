@@ -1,7 +1,8 @@
 /* The tables of a configuration's keys. A new key is a row here, a property of
  * deploy/snoop.schema.json and a line of docs/snoop-config.md. */
 #include "monitor/config_keys.h"
-#include "monitor/labelsets.h"
+#include "monitor/process_fields.h"
+#include "monitor/process_labels.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Receivers and when to send to them. */
+/* The page, and what is sent to which receiver, and when. */
 #include "monitor/forward.h"
 
 #include <stdlib.h>
@@ -7,29 +7,21 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/log.h"
+#include "monitor/receiver.h"
 #include "sink/alerts.h"
 #include "sink/otlp.h"
 #include "sink/prometheus.h"
-#include "web/sender.h"
 #include "web/server.h"
 
 enum { OTLP, ALERTS, RECEIVERS };
 
 static const char *const names[RECEIVERS] = {"otlp", "alertmanager"};
 
-#define LEAVING_S 10.0 /* for what a removed receiver has not been sent yet */
-
-struct receiver {
-	struct fsc_sender *sender;	  /* NULL: none */
-	struct fsc_sender *leaving;	  /* no longer configured: sends the rest; NULL: none */
-	struct fsc_receiver_state left;	  /* its state when it was removed */
-	struct fsc_receiver_state past;	  /* of those that are gone */
-	struct fsc_sender_change *trying; /* while a configuration is tried */
-	bool stays;			  /* likewise: it was leaving */
+/* What is sent to one of them, and when. */
+struct line {
+	struct fsc_receiver to;
 	uint64_t due_ns;
 	uint64_t since; /* the last slow call sent */
-	bool logged_down;
 };
 
 struct fsc_forward {
@@ -39,7 +31,7 @@ struct fsc_forward {
 	void *arg;
 	struct fsc_server *server; /* NULL: none */
 	int ready;		   /* epoll of the server, which reloads replace */
-	struct receiver to[RECEIVERS];
+	struct line lines[RECEIVERS];
 	struct fsc_receiver_state states[RECEIVERS];
 	uint64_t missed;
 	uint64_t refused; /* by servers before this one */
@@ -126,12 +118,48 @@ static struct fsc_sender_opts sender_opts(const struct fsc_snoop_config *c, int 
 	return opts;
 }
 
-static int open_sender(const struct fsc_snoop_config *c, int which, struct fsc_sender **ret,
-		       struct fsc_err *err)
+static bool same_text(const char *a, const char *b)
 {
-	const struct fsc_sender_opts opts = sender_opts(c, which);
+	return a && b ? !strcmp(a, b) : a == b;
+}
 
-	return opts.url ? fsc_sender_new(&opts, ret, err) : 0;
+static bool same_labels(const struct fsc_vec *a, const struct fsc_vec *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		const struct fsc_label *x = FSC_AT(struct fsc_label, a, i);
+		const struct fsc_label *y = FSC_AT(struct fsc_label, b, i);
+
+		if (strcmp(x->name, y->name) || strcmp(x->value, y->value))
+			return false;
+	}
+	return true;
+}
+
+static bool same_receiver(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b,
+			  int which)
+{
+	if (a->spool_memory != b->spool_memory || a->spool_disk != b->spool_disk ||
+	    !same_text(a->spool_directory, b->spool_directory) ||
+	    a->otlp.timeout_s != b->otlp.timeout_s)
+		return false;
+	if (which == ALERTS)
+		return same_text(a->alertmanager, b->alertmanager);
+	return same_text(a->otlp.endpoint, b->otlp.endpoint) &&
+	       same_text(a->otlp.ca_file, b->otlp.ca_file) && a->otlp.gzip == b->otlp.gzip &&
+	       same_labels(&a->otlp.headers, &b->otlp.headers);
+}
+
+static int try_receiver(struct fsc_forward *f, const struct fsc_snoop_config *config, int which,
+			struct fsc_err *err)
+{
+	const struct fsc_sender_opts opts = sender_opts(config, which);
+	struct fsc_receiver *r = &f->lines[which].to;
+
+	if (!opts.url || (r->sender && same_receiver(f->config, config, which)))
+		return 0;
+	return fsc_receiver_try(r, &opts, err);
 }
 
 static struct fsc_server_opts page_opts(const struct fsc_snoop_config *c)
@@ -167,7 +195,9 @@ int fsc_forward_new(const struct fsc_snoop_config *config, struct fsc_slow *slow
 	f->view = view;
 	f->arg = arg;
 	for (int i = 0; !rc && i < RECEIVERS; i++)
-		rc = open_sender(config, i, &f->to[i].sender, err);
+		rc = try_receiver(f, config, i, err);
+	for (int i = 0; i < RECEIVERS; i++)
+		fsc_receiver_commit(&f->lines[i].to, true);
 	if (!rc)
 		rc = open_server(f, config, &f->server, err);
 	watch_server(f);
@@ -185,139 +215,23 @@ int fsc_forward_check(const struct fsc_snoop_config *config, struct fsc_err *err
 	return fsc_server_check(&opts, err);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? !strcmp(a, b) : a == b;
-}
-
-static bool same_labels(const struct fsc_vec *a, const struct fsc_vec *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++) {
-		const struct fsc_label *x = FSC_AT(struct fsc_label, a, i);
-		const struct fsc_label *y = FSC_AT(struct fsc_label, b, i);
-
-		if (strcmp(x->name, y->name) || strcmp(x->value, y->value))
-			return false;
-	}
-	return true;
-}
-
-static bool same_receiver(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b,
-			  int which)
-{
-	if (a->spool_memory != b->spool_memory || a->spool_disk != b->spool_disk ||
-	    !same_text(a->spool_directory, b->spool_directory) ||
-	    a->otlp.timeout_s != b->otlp.timeout_s)
-		return false;
-	if (which == ALERTS)
-		return same_text(a->alertmanager, b->alertmanager);
-	return same_text(a->otlp.endpoint, b->otlp.endpoint) &&
-	       same_text(a->otlp.ca_file, b->otlp.ca_file) && a->otlp.gzip == b->otlp.gzip &&
-	       same_labels(&a->otlp.headers, &b->otlp.headers);
-}
-
-static void add_state(struct fsc_receiver_state *to, const struct fsc_receiver_state *more)
-{
-	to->sent += more->sent;
-	to->retried += more->retried;
-	to->dropped_full += more->dropped_full;
-	to->dropped_refused += more->dropped_refused;
-	to->rejected += more->rejected;
-}
-
-/* A removed receiver is done: what became of its messages is logged and stays in its counters. */
-static void finish_leaving(struct receiver *r, double seconds)
-{
-	struct fsc_receiver_state s;
-
-	fsc_sender_stop(r->leaving, seconds);
-	fsc_sender_state(r->leaving, &s);
-	add_state(&r->past, &s);
-	fsc_log(s.dropped_full > r->left.dropped_full ? FSC_LOG_WARN : FSC_LOG_NOTE,
-		"%s is no longer a receiver: of %llu waiting messages %llu were sent, %llu "
-		"refused, %llu dropped, %llu left in the spool directory",
-		s.name, (unsigned long long)r->left.queued,
-		(unsigned long long)(s.sent - r->left.sent),
-		(unsigned long long)(s.dropped_refused - r->left.dropped_refused),
-		(unsigned long long)(s.dropped_full - r->left.dropped_full),
-		(unsigned long long)s.queued);
-	fsc_sender_free(r->leaving);
-	r->leaving = NULL;
-}
-
-static void remove_receiver(struct receiver *r)
-{
-	r->leaving = r->sender;
-	r->sender = NULL;
-	r->logged_down = false;
-	fsc_sender_state(r->leaving, &r->left);
-	fsc_sender_leave(r->leaving, r->left.queued ? LEAVING_S : 0);
-}
-
-/* What can fail of a change: a new receiver is opened, another address or spool prepared. */
-static int try_receiver(struct fsc_forward *f, const struct fsc_snoop_config *config, int which,
-			struct fsc_sender **fresh, struct fsc_err *err)
-{
-	const struct fsc_sender_opts opts = sender_opts(config, which);
-	struct receiver *r = &f->to[which];
-
-	if (!opts.url || (r->sender && same_receiver(f->config, config, which)))
-		return 0;
-	if (r->leaving && fsc_sender_stay(r->leaving)) {
-		r->sender = fsc_take(&r->leaving);
-		r->stays = true;
-	} else if (r->leaving) {
-		finish_leaving(r, 0);
-	}
-	return r->sender ? fsc_sender_try(r->sender, &opts, &r->trying, err)
-			 : fsc_sender_new(&opts, fresh, err);
-}
-
-static void abandon_receiver(struct receiver *r, struct fsc_sender *fresh)
-{
-	fsc_sender_free(fresh);
-	fsc_sender_abandon(fsc_take(&r->trying));
-	if (r->stays)
-		remove_receiver(r);
-	r->stays = false;
-}
-
-static void commit_receiver(struct receiver *r, bool wanted, struct fsc_sender *fresh)
-{
-	uint64_t lost = r->trying ? fsc_sender_commit(r->sender, fsc_take(&r->trying)) : 0;
-
-	if (lost)
-		fsc_log(FSC_LOG_WARN,
-			"%llu messages could not be moved to the other spool directory and are "
-			"dropped",
-			(unsigned long long)lost);
-	r->stays = false;
-	if (fresh)
-		r->sender = fresh;
-	else if (!wanted && r->sender)
-		remove_receiver(r);
-}
-
 /* Everything new is opened first, so that a failure changes nothing. */
 int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *config,
 		       struct fsc_err *err)
 {
 	bool same_page = same_text(f->config->prometheus.listen, config->prometheus.listen);
-	struct fsc_sender *fresh[RECEIVERS] = {NULL};
 	const struct fsc_server_opts opts = page_opts(config);
 	struct fsc_server *server = NULL;
 	int rc = same_page ? 0 : open_server(f, config, &server, err);
 
 	for (int i = 0; !rc && i < RECEIVERS; i++)
-		rc = try_receiver(f, config, i, &fresh[i], err);
+		rc = try_receiver(f, config, i, err);
 	/* Last, since it cannot be undone. */
 	if (!rc && same_page && f->server)
 		rc = fsc_server_renew(f->server, &opts, err);
 	if (rc) {
 		for (int i = 0; i < RECEIVERS; i++)
-			abandon_receiver(&f->to[i], fresh[i]);
+			fsc_receiver_abandon(&f->lines[i].to);
 		fsc_server_free(server);
 		return rc;
 	}
@@ -329,18 +243,18 @@ int fsc_forward_reload(struct fsc_forward *f, const struct fsc_snoop_config *con
 	}
 	watch_server(f);
 	for (int i = 0; i < RECEIVERS; i++)
-		commit_receiver(&f->to[i], sender_opts(config, i).url, fresh[i]);
+		fsc_receiver_commit(&f->lines[i].to, sender_opts(config, i).url);
 	return 0;
 }
 
 /* ---- messages ---- */
 
-static int new_slow_calls(struct fsc_forward *f, struct receiver *r, const struct fsc_func *funcs,
+static int new_slow_calls(struct fsc_forward *f, struct line *l, const struct fsc_func *funcs,
 			  struct fsc_vec *ret, struct fsc_err *err)
 {
 	struct fsc_vec all = FSC_VEC_INIT(const struct fsc_noted_call *);
-	uint64_t missed = 0, before = r->since;
-	int rc = fsc_slow_since(f->slow, funcs, &r->since, &all, &missed, err);
+	uint64_t missed = 0, before = l->since;
+	int rc = fsc_slow_since(f->slow, funcs, &l->since, &all, &missed, err);
 
 	for (size_t i = 0; !rc && i < all.n; i++) {
 		struct fsc_noted_call *slot = fsc_vec_push(ret);
@@ -352,16 +266,16 @@ static int new_slow_calls(struct fsc_forward *f, struct receiver *r, const struc
 	}
 	fsc_vec_release(&all);
 	if (rc)
-		r->since = before; /* they are sent with the next message */
+		l->since = before; /* they are sent with the next message */
 	else
 		f->missed += missed;
 	return rc;
 }
 
-static void post_message(struct receiver *r, const char *path, const char *type, struct fsc_buf *b)
+static void post_message(struct line *l, const char *path, const char *type, struct fsc_buf *b)
 {
 	if (b->n && !fsc_buf_failed(b))
-		fsc_sender_post(r->sender, path, type, b->s, b->n);
+		fsc_sender_post(l->to.sender, path, type, b->s, b->n);
 	fsc_buf_clear(b);
 }
 
@@ -370,20 +284,20 @@ static int send_otlp(struct fsc_forward *f, const struct fsc_snapshot *s, struct
 	const struct fsc_snoop_otlp *o = &f->config->otlp;
 	const char *type = o->json ? "application/json" : "application/x-protobuf";
 	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
-	struct receiver *r = &f->to[OTLP];
+	struct line *l = &f->lines[OTLP];
 	struct fsc_buf b = {0};
-	int rc = new_slow_calls(f, r, s->calls->funcs, &calls, err);
+	int rc = new_slow_calls(f, l, s->calls->funcs, &calls, err);
 
 	if (!rc) {
 		fsc_otlp_metrics(s, o->json, &b);
-		post_message(r, "/v1/metrics", type, &b);
+		post_message(l, "/v1/metrics", type, &b);
 	}
 	if (!rc && calls.n && o->spans) {
 		fsc_otlp_spans(s, calls.data, calls.n, o->json, &b);
-		post_message(r, "/v1/traces", type, &b);
+		post_message(l, "/v1/traces", type, &b);
 	} else if (!rc && calls.n) {
 		fsc_otlp_logs(s, calls.data, calls.n, o->json, &b);
-		post_message(r, "/v1/logs", type, &b);
+		post_message(l, "/v1/logs", type, &b);
 	}
 	fsc_buf_release(&b);
 	fsc_vec_release(&calls);
@@ -393,13 +307,13 @@ static int send_otlp(struct fsc_forward *f, const struct fsc_snapshot *s, struct
 static int send_alerts(struct fsc_forward *f, const struct fsc_snapshot *s, struct fsc_err *err)
 {
 	struct fsc_vec calls = FSC_VEC_INIT(struct fsc_noted_call);
-	struct receiver *r = &f->to[ALERTS];
+	struct line *l = &f->lines[ALERTS];
 	struct fsc_buf b = {0};
-	int rc = new_slow_calls(f, r, s->calls->funcs, &calls, err);
+	int rc = new_slow_calls(f, l, s->calls->funcs, &calls, err);
 
 	if (!rc && calls.n) {
 		fsc_alerts_write(calls.data, calls.n, s, f->config->alert_for_s, &b);
-		post_message(r, "/api/v2/alerts", "application/json", &b);
+		post_message(l, "/api/v2/alerts", "application/json", &b);
 	}
 	fsc_buf_release(&b);
 	fsc_vec_release(&calls);
@@ -409,7 +323,7 @@ static int send_alerts(struct fsc_forward *f, const struct fsc_snapshot *s, stru
 /* Alerts are only sent for new slow calls. */
 static bool has_news(const struct fsc_forward *f, int which)
 {
-	return which == OTLP || fsc_slow_count(f->slow) > f->to[which].since;
+	return which == OTLP || fsc_slow_count(f->slow) > f->lines[which].since;
 }
 
 /* One snapshot for all receivers that are due: a bit for each. */
@@ -429,23 +343,6 @@ static int send_due(struct fsc_forward *f, unsigned due, struct fsc_err *err)
 	return rc;
 }
 
-/* Logs once that a receiver is down, and once that it is up again. */
-static void log_health(struct receiver *r)
-{
-	struct fsc_receiver_state s;
-	char why[300];
-
-	fsc_sender_state(r->sender, &s);
-	fsc_sender_failure(r->sender, why, sizeof(why));
-	if (why[0] && !r->logged_down)
-		fsc_log(FSC_LOG_WARN, "%s: %s; %s", s.name, why,
-			s.queued ? "unsent messages wait in the spool"
-				 : "refused messages are dropped and counted");
-	else if (!why[0] && r->logged_down)
-		fsc_log(FSC_LOG_NOTE, "%s answers again", s.name);
-	r->logged_down = why[0];
-}
-
 int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 {
 	const double every[RECEIVERS] = {f->config->otlp.every_s, f->config->alert_every_s};
@@ -453,16 +350,15 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 	unsigned due = 0;
 
 	for (int i = 0; i < RECEIVERS; i++) {
-		struct receiver *r = &f->to[i];
+		struct line *l = &f->lines[i];
 
-		if (r->leaving && fsc_sender_left(r->leaving))
-			finish_leaving(r, 0);
-		if (!r->sender || now < r->due_ns)
+		fsc_receiver_tick(&l->to);
+		if (!l->to.sender || now < l->due_ns)
 			continue;
-		log_health(r);
-		if ((r->due_ns || i == ALERTS) && has_news(f, i))
+		fsc_receiver_log_health(&l->to);
+		if ((l->due_ns || i == ALERTS) && has_news(f, i))
 			due |= 1u << i;
-		r->due_ns = now + (uint64_t)(every[i] * 1e9);
+		l->due_ns = now + (uint64_t)(every[i] * 1e9);
 	}
 	return send_due(f, due, err);
 }
@@ -470,18 +366,8 @@ int fsc_forward_tick(struct fsc_forward *f, struct fsc_err *err)
 const struct fsc_receiver_state *fsc_forward_receivers(struct fsc_forward *f, size_t *ret_n)
 {
 	*ret_n = 0;
-	for (int i = 0; i < RECEIVERS; i++) {
-		struct receiver *r = &f->to[i];
-		struct fsc_sender *sender = r->sender ? r->sender : r->leaving;
-		struct fsc_receiver_state *s = &f->states[*ret_n];
-
-		*s = (struct fsc_receiver_state){.name = names[i]};
-		if (sender)
-			fsc_sender_state(sender, s);
-		add_state(s, &r->past);
-		s->removed = !r->sender;
-		*ret_n += sender || s->sent || s->retried || s->dropped_full || s->dropped_refused;
-	}
+	for (int i = 0; i < RECEIVERS; i++)
+		*ret_n += fsc_receiver_state(&f->lines[i].to, names[i], &f->states[*ret_n]);
 	return f->states;
 }
 
@@ -496,15 +382,11 @@ void fsc_forward_stop(struct fsc_forward *f, double seconds)
 	unsigned due = 0;
 
 	for (int i = 0; i < RECEIVERS; i++)
-		if (f->to[i].sender && has_news(f, i))
+		if (f->lines[i].to.sender && has_news(f, i))
 			due |= 1u << i;
 	send_due(f, due, &err);
-	for (int i = 0; i < RECEIVERS; i++) {
-		if (f->to[i].leaving)
-			finish_leaving(&f->to[i], seconds);
-		if (f->to[i].sender)
-			fsc_sender_stop(f->to[i].sender, seconds);
-	}
+	for (int i = 0; i < RECEIVERS; i++)
+		fsc_receiver_stop(&f->lines[i].to, seconds);
 }
 
 void fsc_forward_free(struct fsc_forward *f)
@@ -513,9 +395,7 @@ void fsc_forward_free(struct fsc_forward *f)
 		return;
 	fsc_server_free(f->server);
 	fsc_closep(&f->ready);
-	for (int i = 0; i < RECEIVERS; i++) {
-		fsc_sender_free(f->to[i].leaving);
-		fsc_sender_free(f->to[i].sender);
-	}
+	for (int i = 0; i < RECEIVERS; i++)
+		fsc_receiver_release(&f->lines[i].to);
 	free(f);
 }

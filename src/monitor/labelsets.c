@@ -1,12 +1,9 @@
 /* Sets by their values and by their number, and the processes of each. */
 #include "monitor/labelsets.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "proc/cgroup_names.h"
 #include "proc/task.h"
 
 struct set {
@@ -40,12 +37,6 @@ struct fsc_labelsets {
 	uint64_t idled;
 	uint64_t folded;
 };
-
-const char *const fsc_label_names[FSC_LABELS + 1] = {"container", "pod", "cgroup", "unit", NULL};
-
-static const size_t value_offsets[FSC_LABELS] = {
-    offsetof(struct fsc_cgroup_names, container), offsetof(struct fsc_cgroup_names, pod),
-    offsetof(struct fsc_cgroup_names, path), offsetof(struct fsc_cgroup_names, unit)};
 
 /* ---- sets ---- */
 
@@ -210,19 +201,12 @@ static bool is_known_better(const struct member *m, const struct fsc_buf *values
 static bool read_values(const struct fsc_labelsets *s, struct member *m)
 {
 	struct fsc_buf values = {0};
-	struct fsc_cgroup_names n;
+	bool ok;
 
-	if (!s->o.labels || !fsc_cgroup_names_read(m->pid, &n))
+	if (!s->o.labels || !fsc_process_labels(m->pid, s->o.labels, &values))
 		return true;
-	for (size_t i = 0; i < FSC_LABELS; i++) {
-		if (!(s->o.labels & 1u << i))
-			continue;
-		fsc_buf_puts(&values, (const char *)&n + value_offsets[i]);
-		fsc_buf_putc(&values, '\0');
-	}
-	if (fsc_buf_failed(&values) || is_known_better(m, &values)) {
-		const bool ok = !fsc_buf_failed(&values);
-
+	ok = !fsc_buf_failed(&values);
+	if (!ok || is_known_better(m, &values)) {
 		fsc_buf_release(&values);
 		return ok;
 	}

@@ -9,13 +9,10 @@
 #include "model/snapshot.h"
 #include "model/tally.h"
 #include "monitor/process_fields.h"
-
-enum { FSC_LABELS = 4 };
-/* Their names, which are words of the configuration, too; ended by NULL. */
-extern const char *const fsc_label_names[FSC_LABELS + 1];
+#include "monitor/process_labels.h"
 
 struct fsc_labelsets_opts {
-	unsigned labels; /* bits, by the order of the names */
+	unsigned labels; /* bits, by the order of fsc_label_names */
 	unsigned fields; /* likewise, of fsc_process_field_names */
 	size_t most;	 /* sets */
 };

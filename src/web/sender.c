@@ -16,30 +16,19 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "web/client.h"
+#include "web/destination.h"
 #include "web/gzip.h"
 #include "web/spool.h"
 
 #define LEAST_DELAY_S	   0.1
 #define MOST_DELAY_S	   30.0
 #define MOST_RETRY_AFTER_S 300.0
-#define USUAL_TIMEOUT_S	   10.0
 #define MOST_DRAINING_S	   1e6
 
 enum outcome { SENT, REFUSED, AGAIN, INTERRUPTED };
 
-/* Where messages go, and how. */
-struct destination {
-	char *address, *ca_file;
-	struct fsc_url url;
-	struct fsc_label *headers;
-	size_t n_headers;
-	bool gzip;
-	double timeout_s;
-	uint64_t (*rejected)(const char *body, size_t n);
-};
-
 struct fsc_sender_change {
-	struct destination *to;
+	struct fsc_destination *to;
 	struct fsc_spool *spool; /* NULL: the same, with other limits */
 	size_t memory;
 	uint64_t disk;
@@ -52,7 +41,7 @@ struct fsc_sender {
 	pthread_t thread;
 	bool started;
 	/* changed while the thread is held */
-	struct destination *to;
+	struct fsc_destination *to;
 	struct fsc_spool *spool;
 	uint64_t dropped; /* by earlier spools */
 	/* under the lock */
@@ -201,7 +190,7 @@ static void attempt_message(struct fsc_sender *s, struct fsc_spool_msg *msg)
 	FSC_AUTO(fsc_buf_release) struct fsc_buf packed = {0};
 	FSC_AUTO(fsc_response_release) struct fsc_response r = {0};
 	struct fsc_err err = {0};
-	const struct destination *to = s->to;
+	const struct fsc_destination *to = s->to;
 	struct fsc_post p = {
 	    .url = &to->url,
 	    .path = msg->path,
@@ -281,72 +270,6 @@ static void init_lock(struct fsc_sender *s)
 	pthread_condattr_destroy(&attr);
 }
 
-static void destination_free(struct destination *to)
-{
-	if (!to)
-		return;
-	for (size_t i = 0; i < to->n_headers; i++) {
-		free((char *)to->headers[i].name);
-		free((char *)to->headers[i].value);
-	}
-	free(to->headers);
-	fsc_url_release(&to->url);
-	free(to->address);
-	free(to->ca_file);
-	free(to);
-}
-
-static void destination_freep(struct destination **to)
-{
-	destination_free(*to);
-}
-
-static int copy_headers(struct destination *to, const struct fsc_sender_opts *opts,
-			struct fsc_err *err)
-{
-	to->headers = calloc(opts->n_headers + 1, sizeof(*to->headers));
-	if (!to->headers)
-		return fsc_err_nomem(err);
-	for (size_t i = 0; i < opts->n_headers; i++) {
-		int rc = fsc_post_header_check(&opts->headers[i], err);
-
-		if (rc)
-			return rc;
-		to->headers[i].name = strdup(opts->headers[i].name);
-		to->headers[i].value = strdup(opts->headers[i].value);
-		to->n_headers++;
-		if (!to->headers[i].name || !to->headers[i].value)
-			return fsc_err_nomem(err);
-	}
-	return 0;
-}
-
-static int destination_new(const struct fsc_sender_opts *opts, struct destination **ret,
-			   struct fsc_err *err)
-{
-	FSC_AUTO(destination_freep) struct destination *to = calloc(1, sizeof(*to));
-	int rc;
-
-	if (!to)
-		return fsc_err_nomem(err);
-	rc = fsc_url_parse(opts->url, &to->url, err);
-	rc = rc ? rc : fsc_post_possible(&to->url, err);
-	rc = rc ? rc : copy_headers(to, opts, err);
-	if (rc)
-		return rc;
-	to->gzip = opts->gzip;
-	to->timeout_s = opts->timeout_s > 0 ? opts->timeout_s : USUAL_TIMEOUT_S;
-	to->rejected = opts->rejected;
-	to->address = strdup(opts->url);
-	to->ca_file = opts->ca_file ? strdup(opts->ca_file) : NULL;
-	if (!to->address || (opts->ca_file && !to->ca_file))
-		return fsc_err_nomem(err);
-	to->address[strcspn(to->address, "/") + 2 + strlen(to->url.authority) +
-		    strlen(to->url.base)] = '\0';
-	*ret = fsc_take(&to);
-	return 0;
-}
-
 static int open_spool(const struct fsc_sender_opts *opts, struct fsc_spool **ret,
 		      struct fsc_err *err)
 {
@@ -391,7 +314,7 @@ int fsc_sender_new(const struct fsc_sender_opts *opts, struct fsc_sender **ret, 
 	init_lock(s);
 	s->state.up = true; /* until an attempt fails */
 	s->name = strdup(opts->name);
-	rc = s->name ? destination_new(opts, &s->to, err) : fsc_err_nomem(err);
+	rc = s->name ? fsc_destination_new(opts, &s->to, err) : fsc_err_nomem(err);
 	rc = rc ? rc : open_spool(opts, &s->spool, err);
 	rc = rc ? rc : start_thread(s, err);
 	if (rc)
@@ -407,7 +330,7 @@ void fsc_sender_free(struct fsc_sender *s)
 	fsc_sender_stop(s, 0);
 	fsc_spool_free(s->spool);
 	fsc_closep(&s->stop_fd);
-	destination_free(s->to);
+	fsc_destination_free(s->to);
 	free(s->name);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
@@ -424,7 +347,7 @@ int fsc_sender_try(const struct fsc_sender *s, const struct fsc_sender_opts *opt
 
 	if (!c)
 		return fsc_err_nomem(err);
-	rc = destination_new(opts, &c->to, err);
+	rc = fsc_destination_new(opts, &c->to, err);
 	if (!rc && !fsc_spool_is_in(s->spool, opts->directory))
 		rc = open_spool(opts, &c->spool, err);
 	if (rc) {
@@ -441,7 +364,7 @@ void fsc_sender_abandon(struct fsc_sender_change *c)
 {
 	if (!c)
 		return;
-	destination_free(c->to);
+	fsc_destination_free(c->to);
 	fsc_spool_free(c->spool);
 	free(c);
 }
@@ -491,7 +414,7 @@ uint64_t fsc_sender_commit(struct fsc_sender *s, struct fsc_sender_change *c)
 	uint64_t left = 0;
 
 	hold_thread(s);
-	destination_free(s->to);
+	fsc_destination_free(s->to);
 	s->to = fsc_take(&c->to);
 	if (c->spool)
 		left = replace_spool(s, fsc_take(&c->spool));
