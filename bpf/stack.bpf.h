@@ -13,6 +13,14 @@ struct {
 	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
 } stacks SEC(".maps");
 
+/* A stack's ID is the hash of its addresses. Of two with the same one, the second is kept here. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, FSC_STACK_DEPTH * sizeof(__u64));
+} more_stacks SEC(".maps");
+
 /* Those of calibration have their own map, and take no room from others. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -53,27 +61,39 @@ static __always_inline long confirm_stack(long id, long again)
 	return id == again || id < 0 ? id : -16 /* EBUSY */;
 }
 
+static __always_inline long stack_id(const struct call *c, void *map, __u64 flags)
+{
+	long id;
+
+	guard_begin();
+	id = bpf_get_stackid(c->ctx, map, flags);
+	guard_end();
+	if (cfg.stack_guard == FSC_GUARD_TWICE)
+		id = confirm_stack(id, bpf_get_stackid(c->ctx, map, flags));
+	return id;
+}
+
 /* A stack's ID; NO_STACK: there is none (a kernel thread has no user stack). User code always has
  * one: there EFAULT means that the kernel's buffer is in use. */
 static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 {
 	long id;
 
-	guard_begin();
-	if (c->row == cfg.calibrate_row)
-		id = bpf_get_stackid(c->ctx, &own_stacks, flags);
-	else
-		id = bpf_get_stackid(c->ctx, &stacks, flags);
-	guard_end();
-	if (c->row == cfg.calibrate_row)
+	if (c->row == cfg.calibrate_row) {
+		stack_id(c, &own_stacks, flags);
 		return NO_STACK;
-	if (cfg.stack_guard == FSC_GUARD_TWICE)
-		id = confirm_stack(id, bpf_get_stackid(c->ctx, &stacks, flags));
+	}
+	id = stack_id(c, &stacks, flags);
+	if (id == -17 /* EEXIST */) {
+		id = stack_id(c, &more_stacks, flags);
+		if (id >= 0)
+			return id | FSC_STACK_MORE;
+	}
 	if (id >= 0)
 		return id;
 	if (id == -14 /* EFAULT */ && c->user && flags)
 		id = -16;
-	if (id != -17 /* EEXIST */ && id != -12 /* ENOMEM */ && id != -16)
+	if (id != -17 && id != -12 /* ENOMEM */ && id != -16)
 		return NO_STACK;
 	count_loss(id == -17   ? FSC_LOSS_STACK_COLLIDED
 		   : id == -12 ? FSC_LOSS_STACK_FULL

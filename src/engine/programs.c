@@ -187,6 +187,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	const struct fsc_session_opts *o = &s->opts;
 	uint64_t counters = (uint64_t)s->n_cpus * s->cfg.stride;
 	size_t tasks = o->n_tids ? o->n_tids : o->n_pids;
+	uint32_t more_stacks = o->max_stacks / 4 + 1;
 	bool timed = o->mode == FSC_MODE_TIME;
 
 	if (counters > UINT32_MAX / 8)
@@ -218,9 +219,10 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.off_cpu, o->off_cpu, MOST_THREADS);
 	want_map(s->skel->maps.costs, timed, s->cfg.calibrate_row + 1);
 	want_map(s->skel->maps.stacks, o->stacks, o->max_stacks);
+	want_map(s->skel->maps.more_stacks, o->stacks, more_stacks);
 	want_map(s->skel->maps.own_stacks, o->stacks, 0);
 	want_map(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks,
-		 o->max_stacks);
+		 o->max_stacks + more_stacks);
 	want_map(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
 	want_map(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
 	want_map(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);

@@ -188,12 +188,30 @@ int fsc_session_stacks(const struct fsc_session *s,
 	return rc ? fsc_err_nomem(err) : 0;
 }
 
+/* The map that has a stack; its key there. */
+static int map_of_stack(const struct fsc_session *s, int32_t id, uint32_t *ret_key)
+{
+	const bool more = id & FSC_STACK_MORE;
+
+	*ret_key = (uint32_t)id & ~(uint32_t)FSC_STACK_MORE;
+	return bpf_map__fd(more ? s->skel->maps.more_stacks : s->skel->maps.stacks);
+}
+
+void fsc_session_drop_stack(struct fsc_session *s, int32_t id)
+{
+	uint32_t key;
+
+	if (id >= 0)
+		bpf_map_delete_elem(map_of_stack(s, id, &key), &key);
+}
+
 size_t fsc_session_stack(const struct fsc_session *s, int32_t id, uint64_t *addrs, size_t max)
 {
 	uint64_t all[FSC_STACK_DEPTH] = {0};
 	size_t n = 0;
+	uint32_t key;
 
-	if (id < 0 || bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.stacks), &id, all))
+	if (id < 0 || bpf_map_lookup_elem(map_of_stack(s, id, &key), &key, all))
 		return 0;
 	while (n < FSC_STACK_DEPTH && n < max && all[n]) {
 		addrs[n] = all[n];

@@ -277,9 +277,3 @@ int fsc_session_mute(struct fsc_session *s, uint32_t row, bool mute, struct fsc_
 		return fsc_err_sys(err, errno, "cannot disable a function in the kernel");
 	return 0;
 }
-
-void fsc_session_drop_stack(struct fsc_session *s, int32_t id)
-{
-	if (id >= 0)
-		bpf_map_delete_elem(bpf_map__fd(s->skel->maps.stacks), &id);
-}

@@ -47,7 +47,7 @@ static int open_calls(struct fsc_hooks *h, struct fsc_err *err)
 					   .user_stack = h->config->stacks,
 					   .slow_stacks = true,
 					   .own_frame = true,
-					   .drop_stacks = STACKS / 4};
+					   .drop_stacks = STACKS / 8};
 	int rc = fsc_hooks_namer(h, err);
 
 	return rc ? rc : fsc_call_source_new(h->live, h->namer, &opts, &h->calls, err);

@@ -7,7 +7,9 @@
 
 #define FSC_STACK_DEPTH 127
 
-/* kernel and user are IDs in the map of stacks; negative: none. The process is always part of the
+#define FSC_STACK_MORE 0x40000000 /* in an ID: it is in the second map */
+
+/* kernel and user are IDs in the maps of stacks; negative: none. The process is always part of the
  * key, since addresses are only valid in it. */
 struct fsc_stack_key {
 	__u32 row, pid;
