@@ -315,8 +315,9 @@ def compare_leak(events, where):
     w = json.load(open(f"{where}/window.json"))
     leaks = [e for e in events if e["type"] == "gpu_leak" and e.get("pid") == w["pid"]]
     for name, want in w["leaks"].items():
-        seen = [(e["count"], e["bytes"]) for e in leaks if line_in(e) == want["line"]]
-        equal(f"leak of {name}, count and bytes at line {want['line']}", seen, [(want["count"], want["bytes"])])
+        there = [e for e in leaks if line_in(e) == want["line"]]  # PyTorch's own frames below it can differ from call to call
+        seen = (sum(e["count"] for e in there), sum(e["bytes"] for e in there))
+        equal(f"leak of {name}, count and bytes at line {want['line']}", seen, (want["count"], want["bytes"]))
     rest = [e for e in leaks if line_in(e) not in [want["line"] for want in w["leaks"].values()]]
     print(f"# leaks elsewhere: {len(rest)}, {sum(e['bytes'] for e in rest)} bytes (PyTorch keeps what it has until the end)")
 
