@@ -27,7 +27,7 @@ static struct fsc_map_slot *find_slot(struct fsc_map_slot *slots, size_t cap, co
 
 static bool grow_slots(struct fsc_map *m)
 {
-	size_t cap = m->cap ? m->cap * 2 : 64;
+	size_t cap = m->cap ? m->cap * 2 : 8;
 	struct fsc_map_slot *slots = calloc(cap, sizeof(*slots));
 
 	if (!slots)

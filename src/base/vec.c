@@ -8,7 +8,7 @@
 void *fsc_vec_push(struct fsc_vec *v)
 {
 	if (v->n == v->cap) {
-		size_t cap = v->cap ? v->cap * 2 : 8;
+		size_t cap = v->cap ? v->cap * 2 : 4;
 		void *p;
 
 		if (cap > SIZE_MAX / v->size)

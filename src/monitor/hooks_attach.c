@@ -82,16 +82,21 @@ static int open_session(struct fsc_hooks *h, struct fsc_err *err)
 	return rc ? rc : fsc_session_attach(h->session, err);
 }
 
-/* Room for the processes that appear until the next call: for one that calls everything, and for
- * many that call a little. */
+/* Room for the processes that appear until the next call: for one that calls everything in the
+ * files it maps, and for many that call a little. */
 int fsc_hooks_reserve(struct fsc_hooks *h, struct fsc_err *err)
 {
-	enum { LITTLE = 512 };
-	size_t hooks = 0;
+	enum { MAPPED = 16, LITTLE = 512 };
+	size_t hooks = 0, largest = 0, most;
 
-	for (size_t i = 0; i < h->files.n; i++)
-		hooks += hooked_at(h, i)->targets.rows.n;
-	return h->session ? fsc_session_reserve(h->session, hooks + LITTLE, &h->meanwhile, err) : 0;
+	for (size_t i = 0; i < h->files.n; i++) {
+		const size_t rows = hooked_at(h, i)->targets.rows.n;
+
+		hooks += rows;
+		largest = rows > largest ? rows : largest;
+	}
+	most = hooks < MAPPED * largest ? hooks : MAPPED * largest;
+	return h->session ? fsc_session_reserve(h->session, most + LITTLE, &h->meanwhile, err) : 0;
 }
 
 /* Without a session there is nothing to undo. */

@@ -41,8 +41,8 @@ int fsc_live_new(struct fsc_session *session, const struct fsc_targets *targets,
 	l->refusals = FSC_VEC_INIT(struct fsc_refusal);
 	l->funcs = calloc(fsc_session_rows(session) + 1, sizeof(*l->funcs));
 	l->cost_class = calloc(targets->rows.n + 1, sizeof(*l->cost_class));
-	l->cgroups = fsc_cgroups_new();
-	if (!l->funcs || !l->cost_class || !l->cgroups)
+	l->cgroups = by & FSC_BY_CGROUP ? fsc_cgroups_new() : NULL;
+	if (!l->funcs || !l->cost_class || (by & FSC_BY_CGROUP && !l->cgroups))
 		return fsc_err_nomem(err);
 	fill_funcs(l);
 	*ret = fsc_take(&l);
