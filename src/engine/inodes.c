@@ -56,7 +56,8 @@ struct trial_event {
 
 struct fsc_inodes {
 	unsigned refs;
-	struct fsc_vec all;   /* struct inode; its number is the index + 1 */
+	struct fsc_map all;   /* number -> struct inode * */
+	uint64_t last;	      /* number of the newest */
 	struct fsc_map known; /* struct look_key -> number */
 	struct fsc_map alike; /* struct alike_key -> number of the newest */
 	struct trial_event events[MOST_EVENTS];
@@ -71,6 +72,11 @@ struct look_key {
 struct alike_key {
 	uint64_t size, modified;
 };
+
+static struct inode *inode_at(const struct fsc_inodes *t, uint64_t number)
+{
+	return (struct inode *)(uintptr_t)*fsc_map_get(&t->all, &number, sizeof(number));
+}
 
 /* ---- looks ---- */
 
@@ -206,7 +212,7 @@ static bool have_event(struct fsc_inodes *t, uint64_t number)
 	for (size_t i = 0; i < MOST_EVENTS; i++)
 		if (t->events[i].inode == number)
 			return true;
-	fd = open_event(FSC_AT(struct inode, &t->all, number - 1));
+	fd = open_event(inode_at(t, number));
 	if (fd < 0)
 		return false;
 	if (e->inode)
@@ -233,7 +239,7 @@ static void renew_inode(struct inode *i, const char *path, const struct fsc_inod
 static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
 		     const struct fsc_inode_look *look)
 {
-	struct inode *i = FSC_AT(struct inode, &t->all, number - 1);
+	struct inode *i = inode_at(t, number);
 	enum fsc_inode_guess guess = fsc_inode_compare(&i->look, look);
 	int shown;
 	bool same;
@@ -261,7 +267,6 @@ int fsc_inodes_new(struct fsc_inodes **ret, struct fsc_err *err)
 	if (!t)
 		return fsc_err_nomem(err);
 	t->refs = 1;
-	t->all = FSC_VEC_INIT(struct inode);
 	*ret = t;
 	return 0;
 }
@@ -272,6 +277,12 @@ struct fsc_inodes *fsc_inodes_ref(struct fsc_inodes *t)
 	return t;
 }
 
+static void inode_free(struct inode *i)
+{
+	free(i->path);
+	free(i);
+}
+
 void fsc_inodes_free(struct fsc_inodes *t)
 {
 	if (!t || --t->refs)
@@ -279,9 +290,10 @@ void fsc_inodes_free(struct fsc_inodes *t)
 	for (size_t i = 0; i < MOST_EVENTS; i++)
 		if (t->events[i].inode)
 			close_aside(t->events[i].fd);
-	for (size_t i = 0; i < t->all.n; i++)
-		free(FSC_AT(struct inode, &t->all, i)->path);
-	fsc_vec_release(&t->all);
+	for (size_t i = 0; i < t->all.cap; i++)
+		if (t->all.slots[i].key)
+			inode_free((struct inode *)(uintptr_t)t->all.slots[i].value);
+	fsc_map_release(&t->all);
 	fsc_map_release(&t->known);
 	fsc_map_release(&t->alike);
 	free(t);
@@ -290,27 +302,39 @@ void fsc_inodes_free(struct fsc_inodes *t)
 static int add_inode(struct fsc_inodes *t, const char *path, const struct fsc_inode_look *look,
 		     uint64_t *alike, uint64_t *ret, struct fsc_err *err)
 {
-	struct inode i = {.look = *look, .path = strdup(path), .next = *alike};
-	int rc = i.path ? fsc_vec_add(&t->all, &i, err) : fsc_err_nomem(err);
+	struct inode *i = calloc(1, sizeof(*i));
+	const uint64_t number = t->last + 1;
+	uint64_t *slot = NULL;
 
-	if (rc) {
-		free(i.path);
-		return rc;
+	if (i)
+		*i = (struct inode){.look = *look, .path = strdup(path), .next = *alike};
+	if (i && i->path)
+		slot = fsc_map_put(&t->all, &number, sizeof(number), NULL);
+	if (!slot) {
+		if (i)
+			inode_free(i);
+		return fsc_err_nomem(err);
 	}
-	*alike = *ret = t->all.n;
+	*slot = (uintptr_t)i;
+	*alike = *ret = t->last = number;
 	return 0;
+}
+
+static struct alike_key alike_key_of(const struct fsc_inode_look *look)
+{
+	return (struct alike_key){look->size, (uint64_t)look->modified};
 }
 
 /* The inode among those that look alike; a new one if it is none of them. */
 static int find_inode(struct fsc_inodes *t, const char *path, const struct fsc_inode_look *look,
 		      uint64_t *ret, struct fsc_err *err)
 {
-	const struct alike_key key = {look->size, (uint64_t)look->modified};
+	const struct alike_key key = alike_key_of(look);
 	uint64_t *alike = fsc_map_put(&t->alike, &key, sizeof(key), NULL);
 
 	if (!alike)
 		return fsc_err_nomem(err);
-	for (uint64_t n = *alike; n; n = FSC_AT(struct inode, &t->all, n - 1)->next)
+	for (uint64_t n = *alike; n; n = inode_at(t, n)->next)
 		if (is_inode(t, n, path, look)) {
 			*ret = n;
 			return 0;
@@ -340,9 +364,46 @@ int fsc_inodes_number(void *arg, const char *path, uint64_t *ret, struct fsc_err
 	return rc;
 }
 
+/* ---- forgetting ---- */
+
+static void drop_inode(struct fsc_inodes *t, uint64_t number)
+{
+	struct inode *i = inode_at(t, number);
+	const struct alike_key key = alike_key_of(&i->look);
+	uint64_t *at = fsc_map_get(&t->alike, &key, sizeof(key));
+
+	while (*at != number)
+		at = &inode_at(t, *at)->next;
+	*at = i->next;
+	if (!*fsc_map_get(&t->alike, &key, sizeof(key)))
+		fsc_map_remove(&t->alike, &key, sizeof(key));
+	fsc_map_remove(&t->all, &number, sizeof(number));
+	inode_free(i);
+}
+
+int fsc_inodes_trim(struct fsc_inodes *t, size_t most, bool (*is_used)(uint64_t number, void *arg),
+		    void *arg, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_vec_release) struct fsc_vec unused = FSC_VEC_INIT(uint64_t);
+	int rc = 0;
+
+	if (t->all.n <= most)
+		return 0;
+	for (size_t i = 0; !rc && i < t->all.cap; i++) {
+		const uint64_t *number = t->all.slots[i].key;
+
+		if (number && !is_used(*number, arg))
+			rc = fsc_vec_add(&unused, number, err);
+	}
+	for (size_t i = 0; !rc && i < unused.n; i++)
+		drop_inode(t, *FSC_AT(uint64_t, &unused, i));
+	fsc_map_release(&t->known); /* it names them, too */
+	return rc;
+}
+
 uint64_t fsc_inodes_count(const struct fsc_inodes *t)
 {
-	return t->all.n;
+	return t->last;
 }
 
 uint64_t fsc_inodes_trials(const struct fsc_inodes *t)

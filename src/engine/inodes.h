@@ -5,6 +5,7 @@
 #define FSC_ENGINE_INODES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -36,6 +37,10 @@ void fsc_inodes_free(struct fsc_inodes *t);
  * one seen before, a trial decides, which may take tens of milliseconds; without overlayfs there is
  * none. Has the type of fsc_targets.inode_of; arg: the struct fsc_inodes. */
 int fsc_inodes_number(void *arg, const char *path, uint64_t *ret, struct fsc_err *err);
+/* Forgets those that are not used, if more than so many are remembered. Seen again, a file gets
+ * another number. */
+int fsc_inodes_trim(struct fsc_inodes *t, size_t most, bool (*is_used)(uint64_t number, void *arg),
+		    void *arg, struct fsc_err *err);
 /* How many inodes have been seen. */
 uint64_t fsc_inodes_count(const struct fsc_inodes *t);
 /* How many trials were made. */

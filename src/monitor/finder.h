@@ -35,8 +35,8 @@ bool fsc_finder_busy(const struct fsc_finder *f);
 int fsc_finder_search_next(struct fsc_finder *f, struct fsc_targets *ret, struct fsc_err *err);
 /* The number of the inode of the file that was searched last; 0: it could not be opened. */
 uint64_t fsc_finder_last_inode(const struct fsc_finder *f);
-/* If very many searches are remembered, only those of files that are hooked stay; the others are
- * made again when a process maps the file. */
+/* If very many files and searches are remembered, only those of files that are hooked stay; the
+ * others are made again when a process maps the file. */
 int fsc_finder_trim(struct fsc_finder *f, bool (*is_open)(uint64_t inode, void *arg), void *arg,
 		    struct fsc_err *err);
 /* The entry is detached: it shall be searched for again in this file. */

@@ -39,7 +39,10 @@ struct fsc_file_key {
 	uint64_t dev, ino;
 };
 
-enum { MOST_FILES = 65536 }; /* of each table of them; then it is made anew */
+enum {
+	MOST_FILES = 65536,  /* of each table of them; then it is made anew */
+	MOST_INODES = 16384, /* that are remembered though they are not hooked */
+};
 
 const struct fsc_snoop_func *fsc_finder_entry(const struct fsc_finder *f, size_t i);
 /* Whether entries without a library may be in a file: in any of a target, or only in programs if

@@ -67,11 +67,12 @@ void fsc_finder_forget(struct fsc_finder *f, const struct fsc_target_file *file,
 int fsc_finder_trim(struct fsc_finder *f, bool (*is_open)(uint64_t inode, void *arg), void *arg,
 		    struct fsc_err *err)
 {
+	int rc = fsc_inodes_trim(f->inodes, MOST_INODES, is_open, arg, err);
 	struct fsc_map kept = {0};
 	uint64_t *done;
 
-	if (f->searched.n < MOST_FILES)
-		return 0;
+	if (rc || f->searched.n < MOST_FILES)
+		return rc;
 	for (size_t i = 0; i < f->searched.cap; i++) {
 		const struct search_key *key = f->searched.slots[i].key;
 

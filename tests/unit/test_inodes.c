@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* unshare */
 #endif
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -158,6 +159,40 @@ static bool mount_overlay(const char *name)
 	       !mount("overlay", name, "overlay", 0, options);
 }
 
+static bool is_number(uint64_t number, void *arg)
+{
+	return number == *(uint64_t *)arg;
+}
+
+/* Files of one size and time are in one chain, from which they are taken at any place. */
+static void unused_ones_are_forgotten(void **state)
+{
+	static const char *const names[] = {"t0", "t1", "t2", "t3", "t4"};
+	const struct timespec same[2] = {{1000, 0}, {1000, 0}};
+	struct fsc_inodes *t = NULL;
+	uint64_t numbers[5], used;
+
+	(void)state;
+	for (size_t i = 0; i < 5; i++) {
+		copy_self(names[i]);
+		assert_int_equal(utimensat(AT_FDCWD, names[i], same, 0), 0);
+	}
+	for (size_t k = 0; k < 5; k++) {
+		assert_int_equal(fsc_inodes_new(&t, NULL), 0);
+		for (size_t i = 0; i < 5; i++)
+			numbers[i] = number(t, names[i]);
+		used = numbers[k];
+		assert_int_equal(fsc_inodes_trim(t, 5, is_number, &used, NULL), 0);
+		for (size_t i = 0; i < 5; i++)
+			assert_int_equal(number(t, names[i]), numbers[i]);
+		assert_int_equal(fsc_inodes_trim(t, 4, is_number, &used, NULL), 0);
+		for (size_t i = 0; i < 5; i++)
+			assert_int_equal(number(t, names[i]) == numbers[i], i == k);
+		assert_int_equal(fsc_inodes_count(t), 9);
+		fsc_inodes_free(t);
+	}
+}
+
 enum { NO_OVERLAY = 77 };
 
 /* Exit status: 0, NO_OVERLAY, or the number of what is wrong. */
@@ -222,7 +257,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(looks_on_one_device),     cmocka_unit_test(looks_on_two_devices),
 	    cmocka_unit_test(numbers_without_overlay), cmocka_unit_test(references),
-	    cmocka_unit_test(numbers_with_overlay),
+	    cmocka_unit_test(numbers_with_overlay),    cmocka_unit_test(unused_ones_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, enter_top, leave_top);
