@@ -14,7 +14,8 @@
 struct gpu_opts {
 	struct fsc_vec pids;  /* const char * */
 	struct fsc_vec comms; /* const char * */
-	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial;
+	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial,
+	    exit_code;
 	unsigned sample, top;
 	const char *leak_age;
 	struct fsc_server_opts page;
@@ -64,6 +65,8 @@ static const struct fsc_opt gpu_opts[] = {
      "clients need the token in this file", NULL},
     {0, "no-trial", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_trial), NULL,
      "do not load the driver to find kernel names", NULL},
+    {0, "exit-code", FSC_OPT_FLAG, offsetof(struct gpu_opts, exit_code), NULL,
+     "exit as COMMAND did", NULL},
     {0},
 };
 
@@ -176,6 +179,9 @@ static int plan_and_run(int argc, char **argv, char **command, struct gpu_opts *
 	for (char **word = command; !rc && word && *word; word++)
 		rc = fsc_vec_add(&wo->targets.command, word, err);
 	wo->command = command;
+	wo->exit_code = g->exit_code;
+	if (!rc && g->exit_code && !command)
+		rc = fsc_err_usage(err, "--exit-code needs a command whose status is passed on");
 	return rc ? rc : fsc_gpu_watch(wo, err);
 }
 

@@ -391,6 +391,7 @@ int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err)
 				  .data = plan->view->data,
 				  .sink = plan->sink,
 				  .command = plan->command,
+				  .exit_code = plan->run.exit_code,
 				  .tick_s = TICK};
 	int rc = fsc_measure_check(plan, err);
 

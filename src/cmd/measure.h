@@ -17,7 +17,7 @@ struct fsc_measure_opts {
 	struct fsc_output_opts out;
 	const char *comm, *cgroup;
 	const char *max_overhead;
-	bool follow, no_follow, fast_uprobes;
+	bool follow, no_follow, fast_uprobes, exit_code;
 	int via, returns;
 };
 

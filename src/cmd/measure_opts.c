@@ -19,6 +19,8 @@ const struct fsc_opt fsc_measure_opts[] = {
      "with -p: also the children it forks", NULL},
     {0, "no-follow", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, no_follow), NULL,
      "with -- COMMAND: not the children that it forks", NULL},
+    {0, "exit-code", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, exit_code), NULL,
+     "exit as COMMAND did", NULL},
     {0, "via", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, via), "RUNG", "how to attach",
      via_names},
     {0, "max-overhead", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, max_overhead), "PCT",
@@ -71,6 +73,8 @@ int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 		return fsc_err_usage(err, "--follow needs -p PID or a command to follow");
 	if (o->follow && o->no_follow)
 		return fsc_err_usage(err, "--follow and --no-follow cannot be combined");
+	if (o->exit_code && !plan->command)
+		return fsc_err_usage(err, "--exit-code needs a command whose status is passed on");
 	if (o->comm && !o->comm[0])
 		return fsc_err_usage(err, "--comm needs a name");
 	if (o->cgroup && !o->cgroup[0])

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "probe/kind.h"
 
 const struct fsc_opt fsc_probe_opts[] = {
@@ -17,6 +18,8 @@ const struct fsc_opt fsc_probe_opts[] = {
      "leave out functions that match; may be repeated", NULL},
     {'r', "regex", FSC_OPT_FLAG, offsetof(struct fsc_probe_opts, regex), NULL,
      "function names are extended regular expressions", NULL},
+    {0, "skip-missing", FSC_OPT_FLAG, offsetof(struct fsc_probe_opts, skip_missing), NULL,
+     "leave out probes that name nothing, and say so", NULL},
     {0},
 };
 
@@ -84,11 +87,28 @@ static int resolve_one(const char *text, const struct fsc_scope *scope, struct f
 	return rc;
 }
 
+/* With --skip-missing a probe that names nothing there is only warned of. */
+static int resolve_or_skip(const char *text, const struct fsc_probe_opts *o,
+			   const struct fsc_scope *scope, struct fsc_targets *ret,
+			   struct fsc_err *err)
+{
+	int rc = resolve_one(text, scope, ret, err);
+
+	if (rc != -ENOENT || !o->skip_missing)
+		return rc;
+	fsc_log(FSC_LOG_WARN, "left out: %s", err->msg);
+	*err = (struct fsc_err){0};
+	return 0;
+}
+
 /* Everything that matched turned out not to be probeable. */
 static int nothing_left(const struct fsc_targets *t, struct fsc_err *err)
 {
 	const struct fsc_skipped *first = FSC_AT(struct fsc_skipped, &t->skipped, 0);
 
+	if (!t->skipped.n)
+		return fsc_err_set(err, ENOENT,
+				   "nothing is left to probe: all probes were left out");
 	if (t->skipped.n == 1)
 		fsc_err_set(err, ENOTSUP, "'%s' cannot be probed: %s", first->name, first->why);
 	else
@@ -116,7 +136,7 @@ int fsc_probes_resolve(char *const *probes, int n, const struct fsc_probe_opts *
 	}
 	for (int i = 0; !rc && i < n; i++) {
 		ret->probe = (uint32_t)i;
-		rc = resolve_one(probes[i], &scope, ret, err);
+		rc = resolve_or_skip(probes[i], o, &scope, ret, err);
 	}
 	for (size_t i = 0; i < scope.n_excludes; i++)
 		fsc_pattern_release(&ex[i]);

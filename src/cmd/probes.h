@@ -14,6 +14,7 @@ struct fsc_probe_opts {
 	struct fsc_vec pids;	 /* -p, const char * */
 	struct fsc_vec excludes; /* -x, const char * */
 	bool regex;
+	bool skip_missing; /* probes that name nothing there is are left out */
 };
 
 extern const struct fsc_opt fsc_probe_opts[];

@@ -271,6 +271,7 @@ int fsc_gpu_watch(const struct fsc_gpu_watch_opts *opts, struct fsc_err *err)
 					 * graph is made of. */
 					.data = opts->weigh ? FSC_DATA_STACKS : FSC_DATA_GPU,
 					.command = opts->command,
+					.exit_code = opts->exit_code,
 					.tick_s = TICK};
 	int rc;
 

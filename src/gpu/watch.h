@@ -14,6 +14,7 @@ enum fsc_gpu_weigh { FSC_GPU_WEIGH_NONE, FSC_GPU_WEIGH_LAUNCHES, FSC_GPU_WEIGH_B
 struct fsc_gpu_watch_opts {
 	struct fsc_filter targets; /* borrowed */
 	char *const *command;	   /* NULL: none */
+	bool exit_code;		   /* as in struct fsc_run_opts */
 	const struct fsc_output_opts *out;
 	uint32_t stacks; /* enum fsc_gpu_stacks_of */
 	uint32_t sample;

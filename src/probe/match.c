@@ -55,6 +55,13 @@ static void find_literal(struct fsc_matcher *m)
 	}
 }
 
+/* Names have brackets and stars of their own: operator[], os.(*File).Read, Sort[int]. */
+static bool match_text(const struct fsc_matcher *m, const char *name)
+{
+	return fsc_pattern_match(&m->pattern, name) ||
+	       (!m->pattern.is_regex && !strcmp(m->pattern.text, name));
+}
+
 static int match_demangled(const struct fsc_matcher *m, const char *name)
 {
 	if (!fsc_demangle_is_mangled(name) || (m->literal[0] && !strstr(name, m->literal)))
@@ -62,7 +69,7 @@ static int match_demangled(const struct fsc_matcher *m, const char *name)
 	for (int params = 0; params <= 1; params++) {
 		FSC_AUTO(fsc_freep) char *d = fsc_demangle(name, params);
 
-		if (d && fsc_pattern_match(&m->pattern, d))
+		if (d && match_text(m, d))
 			return 1;
 		if (!d && errno == ENOMEM)
 			return -ENOMEM;
@@ -83,13 +90,34 @@ static bool match_version(const struct fsc_matcher *m, const struct fsc_sym *s)
 	return s->version_default && fsc_pattern_match(&m->pattern, full);
 }
 
+/* The name of the function that a compiler's clone was made of: treat_file of treat_file.part.0.
+ * False: it is none. */
+static bool copy_plain(const char *name, char *to, size_t n)
+{
+	static const char *const kinds[] = {".part.", ".constprop.", ".isra.", ".lto_priv.",
+					    ".llvm."};
+	const char *end = NULL;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const char *at = strstr(name, kinds[i]);
+
+		if (at && (!end || at < end))
+			end = at;
+	}
+	return end && end > name && snprintf(to, n, "%.*s", (int)(end - name), name) < (int)n;
+}
+
 int fsc_matcher_match(const struct fsc_matcher *m, const struct fsc_sym *s)
 {
+	char plain[400];
+
 	/* Compilers move unlikely code out of line under a name of its own; it is not a function
 	 * and must be named explicitly. Demangled, it has the function's name. */
 	if (strstr(s->name, ".cold") && !strstr(m->pattern.text, ".cold"))
 		return 0;
-	if (fsc_pattern_match(&m->pattern, s->name) || match_version(m, s))
+	if (match_text(m, s->name) || match_version(m, s))
+		return 1;
+	if (copy_plain(s->name, plain, sizeof(plain)) && match_text(m, plain))
 		return 1;
 	return match_demangled(m, s->name);
 }

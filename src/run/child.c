@@ -158,6 +158,13 @@ uint64_t fsc_child_cpu(struct fsc_child *c)
 	return c->cpu_ns;
 }
 
+int fsc_child_code(const struct fsc_child *c)
+{
+	if (!c->exited)
+		return 0;
+	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
+}
+
 void fsc_child_log_exit(const struct fsc_child *c)
 {
 	if (!c->name)

@@ -32,6 +32,8 @@ int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err);
 /* CPU time, in ns, that it has used, with its children's: while it runs also of those alive, then
  * of those it has waited for. */
 uint64_t fsc_child_cpu(struct fsc_child *c);
+/* Its exit status, 128 and the signal if that killed it; 0 if it has not exited. */
+int fsc_child_code(const struct fsc_child *c);
 /* Logs how it exited, or that it continues; does nothing if none was started. */
 void fsc_child_log_exit(const struct fsc_child *c);
 /* Kills it if it is still held (it never ran), leaves it alone otherwise. */

@@ -215,6 +215,8 @@ int fsc_run(const struct fsc_run_opts *opts, struct fsc_err *err)
 		rc = attach_and_wait(&r, err);
 	if (!rc)
 		rc = finish_run(&r, err);
+	if (!rc && opts->exit_code)
+		rc = fsc_child_code(&r.child);
 	release_run(&r);
 	return rc;
 }

@@ -46,7 +46,8 @@ struct fsc_run_opts {
 	struct fsc_sink sink; /* how it is shown; where to is filled in by the run */
 	char *const *command; /* NULL: none */
 	double tick_s;
-	bool once; /* report once, without waiting */
+	bool once;	/* report once, without waiting */
+	bool exit_code; /* a run without an error returns the command's status, as a shell does */
 };
 
 struct fsc_run {

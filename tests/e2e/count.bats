@@ -220,6 +220,28 @@ teardown() { e2e_teardown; }
 	assert_match stderr "$(<err)" "signal 15"
 }
 
+@test "--exit-code: it is funcscope's, unless that fails itself" {
+	fs count --exit-code "$FIXTURES/calls:work" -- sh -c "'$FIXTURES/calls' 3; exit 7"
+	assert_eq status 7 "$status"
+	assert_match table "$(<out)" 'work +3'
+	fs gpu --exit-code -- sh -c 'kill -TERM $$'
+	assert_eq "by a signal" 143 "$status"
+	fs_ok count --exit-code "$FIXTURES/calls:work" -- true
+	fs_error 1 "matches 'wrok'" count --exit-code "$FIXTURES/calls:wrok" -- sh -c 'exit 7'
+}
+
+@test "--skip-missing: what is not there is named and left out, the rest is counted" {
+	fs_ok count --skip-missing "$FIXTURES/calls:wrok" "$FIXTURES/calls:work" nosuchlib:f -- "$FIXTURES/calls" 5
+	assert_match table "$(<out)" 'work +5'
+	assert_match "a function" "$(<err)" "left out: no function of .*calls matches 'wrok'"
+	assert_match "a library" "$(<err)" "left out: no library or program 'nosuchlib'"
+	fs count --skip-missing "$FIXTURES/calls:wrok" -- "$FIXTURES/calls" 5
+	assert_eq "nothing is left" 1 "$status"
+	assert_match "nothing is left" "$(<err)" "nothing is left to probe"
+	fs_error 1 "matches 'wrok'" count "$FIXTURES/calls:wrok" "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
+	fs_error 2 "names no function" count --skip-missing c: "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
+}
+
 @test "the command sees its own arguments, environment and stdin" {
 	printf 'from stdin\n' >in
 	VALUE='a b' "$FUNCSCOPE" count -o data "$FIXTURES/calls:work" -- \

@@ -45,6 +45,7 @@ teardown() { e2e_teardown; }
 	fs_error 2 "cannot be combined" count -t $$ c:malloc -- true
 	fs_error 2 "cannot be combined" count -t $$ -p $$ c:malloc
 	fs_error 2 "cannot be combined" count --follow --no-follow c:malloc -- true
+	fs_error 2 "needs a command" count --exit-code c:malloc
 	fs_error 2 "--follow" count --follow c:malloc -d 0.1
 	fs_error 2 "does not run a command" list c:malloc -- true
 }
