@@ -27,6 +27,24 @@ static const char *suggest_names(const struct fsc_nearest *near, char *buf, size
 	return buf;
 }
 
+/* "; it has a, b, c": all there are, as far as they fit. */
+static void list_names(const struct fsc_gen *g, char *buf, size_t size)
+{
+	struct fsc_typed t;
+	const char *name;
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; g->names->list && !g->names->list(g->names->ctx, i, &name, &t, g->err);
+	     i++) {
+		if (n + strlen(name) + 12 > size) {
+			snprintf(buf + n, size - n, ", ...");
+			break;
+		}
+		n += (size_t)snprintf(buf + n, size - n, "%s%s", i ? ", " : "; it has ", name);
+	}
+}
+
 static int unknown_name(struct fsc_gen *g, const struct fsc_node *n, const char *name)
 {
 	static const char *const known[] = {"arg1", "arg2", "arg3",   "arg4",
@@ -205,8 +223,10 @@ int fsc_gen_field(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operan
 		return rc ? rc : fsc_gen_typed(g, &t, ret);
 	if (g->names->near)
 		g->names->near(g->names->ctx, NULL, &near);
+	if (!suggest_names(&near, buf, sizeof(buf))[0])
+		list_names(g, buf, sizeof(buf));
 	return fsc_err_usage(g->err, "column %u: the tracepoint has no field '%s'%s", n->column,
-			     name, suggest_names(&near, buf, sizeof(buf)));
+			     name, buf);
 }
 
 int fsc_gen_var(struct fsc_gen *g, const struct fsc_node *n, struct fsc_operand *ret)

@@ -190,5 +190,6 @@ teardown() { e2e_teardown; }
 	need_tracepoints
 	fs_error '[12]' "count" trace 't:syscalls:sys_enter_read "%d", args->cuont' -d 0.1
 	fs_error '[12]' "colour" trace "$FIXTURES/enums:paint \"%d\", color" -d 0.1
+	fs_error 2 "has no field 'foo'; it has dfd, filename, flags, mode" trace 't:syscalls:sys_enter_openat "%s", args->foo' -- true
 	fs_error 1 "did you mean .*say" trace "$FIXTURES/strings:sai \"%d\", arg2" -d 0.1
 }
