@@ -70,6 +70,10 @@ bool fsc_elf_bias(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint
  * symbol without a size reaches to the next one or to the end of its section. */
 int fsc_elf_symbol_at(struct fsc_elf *e, uint64_t addr, const struct fsc_sym **ret,
 		      struct fsc_err *err);
+/* Start and size of the function that the virtual address lies in, by .eh_frame, which has no
+ * names. False: it has none there, or is written as nobody does. */
+bool fsc_elf_frame_at(const struct fsc_elf *e, uint64_t addr, uint64_t *ret_start,
+		      uint64_t *ret_size);
 /* Whether, once the symbols were read, only those were found that the file exports. */
 bool fsc_elf_stripped(const struct fsc_elf *e);
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there

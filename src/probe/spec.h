@@ -18,8 +18,9 @@ struct fsc_spec {
 	char *function; /* name, glob or expression; NULL for FILE:LINE */
 	char *file;	/* of FILE:LINE, else NULL */
 	unsigned line;
-	bool own;	 /* a process or command is given that a bare name can be meant for */
-	uint64_t offset; /* behind the function's start */
+	bool own;	  /* a process or command is given that a bare name can be meant for */
+	uint64_t offset;  /* behind the function's start */
+	uint64_t address; /* of a place that has no other name, as in the file's symbols; 0: none */
 };
 
 /* Parses one probe. regex: the name part is a regular expression, in which '+' and ':' mean nothing

@@ -1,6 +1,6 @@
 /* Functions of user space: LIB:NAME, /path:NAME, :NAME (the process's own program), each with
- * +OFFSET, and LIB:FILE.c:LINE. Names are matched as in the symbol table, with a version, or
- * demangled. */
+ * +OFFSET, LIB:0xADDRESS, and LIB:FILE.c:LINE. Names are matched as in the symbol table, with a
+ * version, or demangled. */
 #include "probe/kind.h"
 
 #include <ctype.h>
@@ -44,14 +44,26 @@ static bool split_line(char *text, unsigned *line)
 	return true;
 }
 
-/* Puts what follows the binary into spec: a line, or a function with its offset. */
+/* "0x1234", the whole of it. */
+static bool is_address(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	if (strncmp(text, "0x", 2) || !isxdigit((unsigned char)text[2]))
+		return false;
+	errno = 0;
+	*ret = strtoull(text, &end, 16);
+	return !*end && !errno;
+}
+
+/* Puts what follows the binary into spec: a line, an address, or a function with its offset. */
 static int parse_name(char *name, bool regex, struct fsc_spec *spec, struct fsc_err *err)
 {
 	char **to = &spec->function;
 
 	if (!regex && split_line(name, &spec->line))
 		to = &spec->file;
-	else if (!regex)
+	else if (!regex && !is_address(name, &spec->address))
 		fsc_kind_split_offset(name, &spec->offset);
 	if (spec->kind->ret && (spec->offset || spec->line))
 		return fsc_err_usage(err,
@@ -100,7 +112,8 @@ struct search {
 	struct fsc_matcher m;
 	struct fsc_nearest near;
 	size_t found, excluded, refused;
-	bool stripped; /* the file at hand */
+	uint64_t offset; /* of the place, behind the function's start */
+	bool stripped;	 /* the file at hand */
 	/* Places and names that were refused: like attached functions, one with several names, or
 	 * several of one name, count once. */
 	struct fsc_map refusals;
@@ -139,7 +152,7 @@ static int refuse_function(struct search *s, const struct fsc_target *t, const c
 static bool offset_fits(const struct search *s, const struct fsc_elf *e, const struct fsc_sym *sym,
 			char *why, size_t n)
 {
-	unsigned long long off = s->spec->offset;
+	unsigned long long off = s->offset;
 	uint64_t before, after;
 
 	if (sym->size && off >= sym->size) {
@@ -176,7 +189,7 @@ static int add_symbol(struct search *s, struct fsc_elf *e, uint32_t file, const 
 	FSC_AUTO(fsc_freep) char *shown = fsc_match_display(sym);
 	FSC_AUTO(fsc_freep) char *bare = fsc_demangle(sym->name, false);
 	FSC_AUTO(fsc_freep) char *label = NULL;
-	uint64_t off = s->spec->offset;
+	uint64_t off = s->offset;
 	const char *unfit = NULL;
 	char why[FSC_INSN_WHY];
 	int rc = 0;
@@ -266,6 +279,54 @@ static int search_symbols(struct search *s, struct fsc_elf *e, uint32_t file, st
 	return 0;
 }
 
+/* The function around an address: by the symbols, or without a name by the frame information. */
+static int find_around(struct fsc_elf *e, uint64_t addr, char name[20], struct fsc_sym *ret,
+		       struct fsc_err *err)
+{
+	const struct fsc_sym *sym;
+	int rc = fsc_elf_symbol_at(e, addr, &sym, err);
+
+	if (rc)
+		return rc;
+	if (sym) {
+		*ret = *sym;
+		return 0;
+	}
+	*ret = (struct fsc_sym){.name = name, .version_default = true};
+	if (!fsc_elf_frame_at(e, addr, &ret->addr, &ret->size) ||
+	    !fsc_elf_offset(e, ret->addr, true, &ret->offset))
+		return -ENOENT;
+	snprintf(name, 20, "%#llx", (unsigned long long)ret->addr);
+	return 0;
+}
+
+/* Where no function is known to begin before it, an instruction may begin anywhere. */
+static int search_address(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
+{
+	struct fsc_sym sym;
+	char name[20];
+	int rc = find_around(e, s->spec->address, name, &sym, err);
+
+	if (rc == -ENOENT)
+		return fsc_err_set(err, ENOENT, "%s has no function at %s",
+				   FSC_AT(struct fsc_target_file, &s->out->files, file)->name,
+				   s->spec->function);
+	if (rc)
+		return rc;
+	s->offset = s->spec->address - sym.addr;
+	if (s->offset && catches_returns(s))
+		return fsc_err_usage(err,
+				     "'%s' is %#llx bytes inside a function, but an entry and its "
+				     "return are needed; name the function, or its first address",
+				     s->spec->text, (unsigned long long)s->offset);
+	rc = fsc_exits_open(&s->returns.exits, e, err);
+	if (rc)
+		return rc;
+	rc = add_symbol(s, e, file, &sym, err);
+	fsc_exits_release(&s->returns.exits);
+	return rc;
+}
+
 static int search_line(struct search *s, struct fsc_elf *e, uint32_t file, struct fsc_err *err)
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
@@ -324,7 +385,9 @@ static int search_file(struct search *s, const struct fsc_libs_file *f, struct f
 	if (catches_returns(s))
 		check_returns(&s->returns, e, f,
 			      FSC_AT(struct fsc_target_file, &s->out->files, file));
-	return s->spec->file ? search_line(s, e, file, err) : search_symbols(s, e, file, err);
+	if (s->spec->file)
+		return search_line(s, e, file, err);
+	return s->spec->address ? search_address(s, e, file, err) : search_symbols(s, e, file, err);
 }
 
 static int nothing_found(const struct search *s, const struct fsc_vec *files, struct fsc_err *err)
@@ -373,6 +436,7 @@ static int resolve_uprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 	int rc = 0;
 
 	s.near.wanted = spec->function;
+	s.offset = spec->offset;
 	if (spec->function)
 		rc = fsc_matcher_init(&s.m, spec->function, scope->regex, err);
 	if (!rc)

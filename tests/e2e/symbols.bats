@@ -262,3 +262,24 @@ counts_both() {
 	finish
 	assert_calls work 103
 }
+
+@test "a place by its address: a function, with and without a name, and an instruction inside" {
+	local entry inside long
+	entry=$(nm "$FIXTURES/calls" | sed -n 's/^0*\([0-9a-f]*\) . work$/0x\1/p')
+	fs_json "$FIXTURES/calls:$entry" -- "$FIXTURES/calls" 103
+	assert_calls work 103
+	strip -s -o bare "$FIXTURES/calls"
+	fs_error 1 "stripped" count bare:work -- ./bare 103
+	fs_json "bare:$entry" -- ./bare 103
+	assert_calls "$entry" 103
+	fs_ok time -f json "bare:$entry" -- ./bare 103
+	assert_match timed "$(<out)" "\"function\":\"$entry\".*\"count\":103"
+	inside=$(objdump -d --no-show-raw-insn "$FIXTURES/calls" | awk '/<main>:$/ { n = 3 } n && !--n { sub(":", "", $1); print "0x" $1 }')
+	fs_json "$FIXTURES/calls:$inside" -- "$FIXTURES/calls" 3
+	assert_match inside "$(<out)" '"function":"main\+0x[0-9a-f]+","count":1[,}]'
+	fs_error 2 "inside a function" time "$FIXTURES/calls:$inside" -- "$FIXTURES/calls" 3
+	fs_error 1 "has no function at 0x10" count "$FIXTURES/calls:0x10" -- "$FIXTURES/calls" 3
+	# The second byte of an instruction that has two.
+	long=$(objdump -d "$FIXTURES/calls" | awk '/<main>:$/ { on = 1 } on && /:\t[0-9a-f][0-9a-f] [0-9a-f][0-9a-f] / { sub(":", "", $1); print $1; exit }')
+	fs_error 2 "no instruction begins at" count "$FIXTURES/calls:$(printf 0x%x $((0x$long + 1)))" -- "$FIXTURES/calls" 3
+}
