@@ -35,6 +35,8 @@ bool fsc_labelsets_on(const struct fsc_labelsets *s);
  * function. called: it has now, so that they stay as they are, and it gets its set. If it has
  * exited, they are what was read before, or empty. */
 int fsc_labelsets_note(struct fsc_labelsets *s, pid_t pid, bool called, struct fsc_err *err);
+/* Whether the process would get its set if one of the others were folded. */
+bool fsc_labelsets_needs_room(struct fsc_labelsets *s, pid_t pid);
 /* It has exited, and has no rows of its own any more. */
 void fsc_labelsets_forget(struct fsc_labelsets *s, pid_t pid);
 /* The number of a process's set; NOBODY: it has not called a function, or all values are empty. */

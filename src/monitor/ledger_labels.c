@@ -9,19 +9,6 @@ static bool has_process(const struct fsc_latency *row)
 	return fsc_tally_pid(row->key.pid) != FSC_TALLY_NOBODY;
 }
 
-int fsc_ledger_settle_labels(struct fsc_ledger *l, const struct fsc_tally *t, struct fsc_err *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; !rc && i < t->calls.rows.n; i++) {
-		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
-
-		if (has_process(row))
-			rc = fsc_labelsets_note(l->labels, (pid_t)row->key.pid, true, err);
-	}
-	return rc;
-}
-
 struct labelling {
 	const struct fsc_ledger *l;
 	bool folded;
@@ -82,8 +69,9 @@ static bool is_marked(const struct fsc_tally_part *p, uint32_t *to, void *arg)
 	return fsc_labelsets_marked(x->l->labels, p->pid);
 }
 
-/* The rows of labels that are marked become those of the others. */
-static int fold_marked(struct fsc_ledger *l, struct fsc_err *err)
+/* The rows of labels that are marked become those of the others; also in a copy, if there is one.
+ */
+static int fold_marked(struct fsc_ledger *l, struct fsc_tally *copy, struct fsc_err *err)
 {
 	struct folding past = {l, true}, before = {l, l->before_shape.apart};
 	int rc = fsc_tally_move_parts(&l->past, is_marked, &past, err);
@@ -91,6 +79,8 @@ static int fold_marked(struct fsc_ledger *l, struct fsc_err *err)
 	/* So that the next report does not show them as new. */
 	if (!rc)
 		rc = fsc_tally_move_parts(&l->before, is_marked, &before, err);
+	if (!rc && copy)
+		rc = fsc_tally_move_parts(copy, is_marked, &past, err);
 	if (!rc)
 		fsc_labelsets_drop_marked(l->labels);
 	return rc;
@@ -104,7 +94,8 @@ static size_t sets_to_leave(const struct fsc_ledger *l)
 	return most < 8 ? most - 1 : most - most / 8;
 }
 
-static int fold_idle(struct fsc_ledger *l, size_t keep_rows, size_t *ret, struct fsc_err *err)
+static int fold_idle(struct fsc_ledger *l, struct fsc_tally *copy, size_t keep_rows, size_t *ret,
+		     struct fsc_err *err)
 {
 	int rc;
 
@@ -112,7 +103,7 @@ static int fold_idle(struct fsc_ledger *l, size_t keep_rows, size_t *ret, struct
 		fsc_labelsets_count_row(
 		    l->labels, FSC_AT(struct fsc_latency, &l->past.calls.rows, i)->key.pid);
 	rc = fsc_labelsets_mark(l->labels, sets_to_leave(l), keep_rows, ret, err);
-	return rc || !*ret ? rc : fold_marked(l, err);
+	return rc || !*ret ? rc : fold_marked(l, copy, err);
 }
 
 /* How many of the exited processes, the oldest first, have rows of their own to lose so that a set
@@ -141,19 +132,59 @@ int fsc_ledger_fold_labels(struct fsc_ledger *l, size_t keep_rows, struct fsc_er
 
 	if (!fsc_labelsets_on(l->labels) || (!crowded && l->past.calls.rows.n <= keep_rows))
 		return 0;
-	rc = fold_idle(l, keep_rows, &n, err);
+	rc = fold_idle(l, NULL, keep_rows, &n, err);
 	if (rc || n || !crowded)
 		return rc;
 	n = ended_of_a_set(l);
 	rc = fsc_ledger_forget_ended(l, n, err);
-	return rc || !n ? rc : fold_idle(l, keep_rows, &n, err);
+	return rc || !n ? rc : fold_idle(l, NULL, keep_rows, &n, err);
 }
 
 /* ---- processes ---- */
 
+/* It has called a function: where sets are at their limit, one without processes makes room for its
+ * own. */
+static int settle_process(struct fsc_ledger *l, pid_t pid, struct fsc_tally *copy,
+			  struct fsc_err *err)
+{
+	const bool full = fsc_labelsets_count(l->labels) >= fsc_labelsets_most(l->labels);
+	size_t folded;
+	int rc = full ? fsc_labelsets_note(l->labels, pid, false, err) : 0;
+
+	if (!rc && full && fsc_labelsets_needs_room(l->labels, pid))
+		rc = fold_idle(l, copy, SIZE_MAX, &folded, err);
+	return rc ? rc : fsc_labelsets_note(l->labels, pid, true, err);
+}
+
+/* By number: folding moves the rows. */
+static int list_processes(const struct fsc_tally *t, struct fsc_vec *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < t->calls.rows.n; i++) {
+		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &t->calls.rows, i);
+		pid_t *pid = has_process(row) ? fsc_vec_push(ret) : NULL;
+
+		if (pid)
+			*pid = (pid_t)row->key.pid;
+		else if (has_process(row))
+			return fsc_err_nomem(err);
+	}
+	return 0;
+}
+
+int fsc_ledger_settle_labels(struct fsc_ledger *l, struct fsc_tally *t, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_vec_release) struct fsc_vec pids = FSC_VEC_INIT(pid_t);
+	int rc = list_processes(t, &pids, err);
+
+	for (size_t i = 0; !rc && i < pids.n; i++)
+		rc = settle_process(l, *FSC_AT(pid_t, &pids, i), t, err);
+	return rc;
+}
+
 int fsc_ledger_process(struct fsc_ledger *l, pid_t pid, bool called, struct fsc_err *err)
 {
-	return fsc_labelsets_note(l->labels, pid, called, err);
+	return called ? settle_process(l, pid, NULL, err)
+		      : fsc_labelsets_note(l->labels, pid, false, err);
 }
 
 int fsc_ledger_exec(struct fsc_ledger *l, pid_t pid, struct fsc_err *err)

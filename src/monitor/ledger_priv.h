@@ -60,8 +60,9 @@ int fsc_ledger_merge_labelled(struct fsc_ledger *l, const struct fsc_tally *from
 void fsc_ledger_name_labels(const struct fsc_ledger *l, struct fsc_tally *t);
 /* Before the rows are kept: labels may be gone when they are used. */
 void fsc_ledger_clear_labels(struct fsc_tally *t);
-/* The labels of all processes with calls stay from now on. */
-int fsc_ledger_settle_labels(struct fsc_ledger *l, const struct fsc_tally *t, struct fsc_err *err);
+/* The labels of all processes with calls stay from now on. Folds sets without processes, in t too,
+ * where there is no place for a new one. */
+int fsc_ledger_settle_labels(struct fsc_ledger *l, struct fsc_tally *t, struct fsc_err *err);
 /* Folds labels without processes, if there are too many of them or of their rows. */
 int fsc_ledger_fold_labels(struct fsc_ledger *l, size_t keep_rows, struct fsc_err *err);
 

@@ -330,6 +330,32 @@ static void the_oldest_are_folded_first(void **state)
 	end(&w);
 }
 
+/* Nobody need wait for the next collection: neither who calls, nor who is first seen in a reading.
+ */
+static void an_idle_set_makes_room_at_once(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin_with(&w, CONTAINER, 4);
+	measured(&w.hooks.running, 0, 10, 1);
+	found(&w, 10, true);
+	for (uint32_t pid = 20; pid <= 30; pid += 10)
+		ended(&w, pid, pid);
+	collect(&w, 0);
+	measured(&w.hooks.running, 0, 40, 40);
+	assert_int_equal(calls_in(&w, "c4"), 40);
+	found(&w, 50, true);
+	measured(&w.hooks.running, 0, 50, 50);
+	assert_int_equal(calls_in(&w, "other"), 20);
+	measured(&w.hooks.running, 0, 60, 60);
+	measured(&w.hooks.running, 0, 70, 70); /* when all of them have a process */
+	assert_int_equal(calls_in(&w, "other"), 20 + 30 + 70);
+	assert_int_equal(calls_in(&w, "c5"), 50);
+	assert_int_equal(calls_in(&w, "c6"), 60);
+	end(&w);
+}
+
 static void rows_of_labels_do_not_fill_memory(void **state)
 {
 	struct world w;
@@ -473,6 +499,7 @@ int main(void)
 	    cmocka_unit_test(processes_without_calls_take_no_place),
 	    cmocka_unit_test(containers_that_restart_stay_below_the_limits),
 	    cmocka_unit_test(the_oldest_are_folded_first),
+	    cmocka_unit_test(an_idle_set_makes_room_at_once),
 	    cmocka_unit_test(rows_of_labels_do_not_fill_memory),
 	    cmocka_unit_test(what_is_folded_or_relabelled_is_not_new),
 	    cmocka_unit_test(other_labels_lose_nothing),
