@@ -214,9 +214,12 @@ int fsc_returns_choose(const struct fsc_returns_file *r, const struct fsc_sym *s
 	}
 	if (!t->by_insns && fsc_fragile_function(sym->name) == FSC_FRAGILE_ALWAYS)
 		return refuse(ret_why, "catching its return would break the program");
-	if (!t->by_insns && wants == FSC_WORLD_WILD && r->scope->returns == FSC_RETURNS_BEST)
-		return refuse(ret_why, "its return instructions cannot be found, and an exception "
-				       "or a coroutine could not pass a return probe of the kernel "
-				       "(--returns trampoline risks it)");
-	return 0;
+	if (t->by_insns || wants != FSC_WORLD_WILD)
+		return 0;
+	if (r->scope->returns == FSC_RETURNS_INSNS)
+		return refuse(ret_why, "its return instructions cannot be found "
+				       "(--returns best may catch them in the kernel)");
+	return refuse(ret_why, "its return instructions cannot be found, and an exception or a "
+			       "coroutine could not pass a return probe of the kernel "
+			       "(--returns trampoline risks it)");
 }

@@ -250,6 +250,10 @@ runs() {
 	local how
 	fs_error 1 'unsized.*return instructions cannot be found.*--returns trampoline' \
 		time "$FIXTURES/plugged-linked:unsized" -- "$FIXTURES/plugged-linked"
+	for how in plugged plugged-linked; do
+		fs_error 1 'unsized.*return instructions cannot be found.*--returns best' \
+			time --returns instructions "$FIXTURES/$how:unsized" -- "$FIXTURES/$how"
+	done
 	for how in "--returns trampoline $FIXTURES/plugged-linked" "--returns best $FIXTURES/plugged"; do
 		# shellcheck disable=SC2086 # several words
 		fs time -f json -o books ${how% *} "${how##* }:unsized" -- "${how##* }"
