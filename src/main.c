@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sigchld.h"
 #include "base/str.h"
 #include "cmd/cmd.h"
 
@@ -84,6 +85,7 @@ int main(int argc, char **argv)
 	struct fsc_err err = {0};
 
 	hold_standard_descriptors();
+	fsc_sigchld_claim();
 	if (!name)
 		return exit_code(fsc_err_usage(&err, "no command given; see: funcscope --help"),
 				 &err);

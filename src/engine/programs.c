@@ -404,6 +404,16 @@ static int open_pool(struct fsc_session *s, struct fsc_err *err)
 	return rc ? fsc_err_sys(err, -rc, "cannot prepare memory for measurements") : 0;
 }
 
+static int explain_load(const struct fsc_session *s, int rc, struct fsc_err *err)
+{
+	if (rc == -EPERM || rc == -EACCES)
+		return fsc_privilege_err(err, -rc, "load a BPF program");
+	if (rc != -ENOMEM || !s->opts.by)
+		return fsc_err_sys(err, -rc, "the kernel rejects funcscope's BPF programs");
+	fsc_err_sys(err, -rc, "the kernel has no room for %u keys", s->opts.max_keys);
+	return fsc_err_hint(err, "a smaller --max-keys needs less");
+}
+
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = check_descriptors(s, err);
@@ -415,10 +425,8 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	if (rc)
 		return rc;
 	rc = func_snoop_bpf__load(s->skel);
-	if (rc == -EPERM || rc == -EACCES)
-		return fsc_privilege_err(err, -rc, "load a BPF program");
 	if (rc)
-		return fsc_err_sys(err, -rc, "the kernel rejects funcscope's BPF programs");
+		return explain_load(s, rc, err);
 	rc = load_sessions(s);
 	if (rc)
 		return rc;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sigchld.h"
 #include "proc/cputime.h"
 
 static void exec_child(char *const *argv, const sigset_t *mask, int report)
@@ -25,6 +26,7 @@ static void exec_child(char *const *argv, const sigset_t *mask, int report)
 	} else {
 		raise(SIGSTOP);
 		sigprocmask(SIG_SETMASK, mask, NULL);
+		fsc_sigchld_give_back();
 		execvp(argv[0], argv);
 		code = errno;
 	}
@@ -39,11 +41,12 @@ static int wait_for(pid_t pid, int *status)
 	return 0;
 }
 
-/* Drives the child from its first stop to the stop at exec. */
-static int drive_to_exec(pid_t pid)
+/* Drives the child from its first stop to the stop at exec; *ret_status is what it did last. */
+static int drive_to_exec(pid_t pid, int *ret_status)
 {
 	int status, sig = 0;
 
+	*ret_status = 0;
 	if (wait_for(pid, &status) || !WIFSTOPPED(status))
 		return -ECHILD;
 	if (ptrace(PTRACE_SETOPTIONS, pid, NULL, PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL))
@@ -53,6 +56,7 @@ static int drive_to_exec(pid_t pid)
 			return -errno;
 		if (wait_for(pid, &status))
 			return -ECHILD;
+		*ret_status = status;
 		if (!WIFSTOPPED(status))
 			return -ECHILD;
 		if (status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
@@ -61,11 +65,17 @@ static int drive_to_exec(pid_t pid)
 	}
 }
 
-static int explain_failure(const char *name, int rc, int report, struct fsc_err *err)
+static int explain_failure(const char *name, int rc, int status, int report, struct fsc_err *err)
 {
 	int code = 0;
+	bool told = read(report, &code, sizeof(code)) == sizeof(code);
 
-	if (read(report, &code, sizeof(code)) != sizeof(code) || code < 0)
+	if (!told && WIFSIGNALED(status))
+		return fsc_err_set(err, ENOEXEC,
+				   "the kernel killed '%s' by signal %d (%s) while starting it; "
+				   "is the file damaged?",
+				   name, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	if (!told || code < 0)
 		return fsc_err_sys(
 		    err, code ? -code : -rc,
 		    "cannot hold '%s' before its first instruction (is funcscope itself "
@@ -80,7 +90,7 @@ static int explain_failure(const char *name, int rc, int report, struct fsc_err 
 int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask,
 		    struct fsc_err *err)
 {
-	int report[2], rc;
+	int report[2], rc, status;
 	pid_t pid;
 
 	if (pipe2(report, O_CLOEXEC))
@@ -95,9 +105,9 @@ int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask
 	if (!pid)
 		exec_child(argv, mask, report[1]);
 	close(report[1]);
-	rc = drive_to_exec(pid);
+	rc = drive_to_exec(pid, &status);
 	if (rc) {
-		rc = explain_failure(argv[0], rc, report[0], err);
+		rc = explain_failure(argv[0], rc, status, report[0], err);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 		close(report[0]);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/sigchld.h"
 
 void fsc_command_guard_begin(struct fsc_command_guard *g)
 {
@@ -18,7 +19,6 @@ void fsc_command_guard_begin(struct fsc_command_guard *g)
 	sigaddset(&g->set, SIGTERM);
 	sigaddset(&g->set, SIGHUP);
 	sigaddset(&g->set, SIGCHLD);
-	signal(SIGCHLD, SIG_DFL); /* if it were ignored, the exit status would be lost */
 	sigprocmask(SIG_BLOCK, &g->set, &g->old);
 }
 
@@ -55,6 +55,7 @@ static void exec_command(const struct fsc_command_opts *o, const struct fsc_comm
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	redirect_output(o);
 	sigprocmask(SIG_SETMASK, &g->old, NULL);
+	fsc_sigchld_give_back();
 	if (!setenv(FSC_COMMAND_RECORD, o->record, 1) &&
 	    !setenv(FSC_COMMAND_DIRECTORY, o->memory, 1))
 		execl("/bin/sh", "sh", "-c", o->text, (char *)NULL);

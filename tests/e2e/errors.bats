@@ -398,3 +398,26 @@ few_files_rc() {
 	done
 	assert_eq "numbers of functions ($(tr '\n' ' ' <functions))" 1 "$(sort -u functions | wc -l)"
 }
+
+@test "a command that the kernel kills while it starts it" {
+	head -c 1000 "$FIXTURES/calls" >cut
+	chmod +x cut
+	fs_error 1 "killed './cut' by signal 11.*damaged" count "$FIXTURES/calls:work" -- ./cut
+}
+
+# As daemons and inits leave it to their children, who would not know then how theirs ended.
+@test "SIGCHLD ignored from outside: status, counts and recordings are there, and the command has it as it was" {
+	fs_ok_without_children() {
+		(trap '' CHLD && exec "$FUNCSCOPE" "$@" >"$TMP/out" 2>"$TMP/err")
+	}
+	fs_ok_without_children count -f json --exit-code "$FIXTURES/calls:work" -- "$FIXTURES/calls" 100 || fail "$(<err)"
+	assert_eq calls 100 "$(jq 'select(.function == "work").count' out)"
+	fs_ok_without_children count -o books "$FIXTURES/calls:work" -- grep SigIgn /proc/self/status || fail "$(<err)"
+	((0x$(awk '{ print $2 }' out) & 1 << 16)) || fail "$(<out)"
+	fs_ok_without_children diff --pairs 2 --run true --run true || fail "$(<err)"
+}
+
+@test "more keys than the kernel has memory for" {
+	(($(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo) < 64 << 20)) || skip "this machine may have room for 84 GB"
+	fs_error 1 "no room for 10000000 keys.*--max-keys" time --max-keys 10000000 --by pid "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
+}
