@@ -36,6 +36,7 @@ struct call {
 	void *ctx;
 	__u64 id; /* 0: use the context's address */
 	__u32 row;
+	__u32 gate;    /* see FSC_GATES */
 	__u32 n_args;  /* of fentry and fexit */
 	bool perhaps;  /* may not be a return at all */
 	bool before;   /* reached before a return */
@@ -176,9 +177,10 @@ static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
 	return f;
 }
 
+/* While the gate is shut, no entry is expected to be there. */
 static __always_inline void lose_unmatched(const struct call *c)
 {
-	if (!c->perhaps)
+	if (!c->perhaps && is_gate_open(c->row, c->gate))
 		lose_hit(c->row, FSC_LOSS_UNMATCHED);
 }
 

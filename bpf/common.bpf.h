@@ -47,6 +47,9 @@ struct {
 	__type(value, __u8);
 } tasks SEC(".maps");
 
+/* See FSC_GATES. User space maps it. */
+volatile __u64 gates;
+
 /* A monitor's enum fsc_judging. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -219,9 +222,18 @@ static __always_inline void count_bystander(__u32 row)
 		bpf_map_update_elem(&bystanders, &tgid, &one, BPF_NOEXIST);
 }
 
-/* The same at the start of a call, where untraced processes are counted. */
-static __always_inline bool admits_hit(__u32 row)
+/* Calibration is not concerned: it measures while the run's gate is shut. */
+static __always_inline bool is_gate_open(__u32 row, __u32 gate)
 {
+	return row == cfg.calibrate_row || gates >> gate & 1;
+}
+
+/* The same at the start of a call: only while the gate is open, and untraced processes are counted.
+ * Returns are not asked, so that calls which began in time are seen to their end. */
+static __always_inline bool admits_hit(__u32 row, __u32 gate)
+{
+	if (!is_gate_open(row, gate))
+		return false;
 	if (accepts_hit(row))
 		return true;
 	if (cfg.bystanders && row != cfg.calibrate_row)

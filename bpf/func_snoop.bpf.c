@@ -19,7 +19,7 @@ static __always_inline int on_hit(const struct call *c)
 		return stack_hit(c);
 	if (FSC_MODE == FSC_MODE_TRACE)
 		return trace_hit(c);
-	if (!admits_hit(c->row))
+	if (!admits_hit(c->row, c->gate))
 		return 0;
 	count_seen(c->row);
 	if (cfg.by)
@@ -53,6 +53,7 @@ static __always_inline struct call entry_of(struct pt_regs *ctx)
 
 	return (struct call){.ctx = ctx,
 			     .row = (__u32)cookie,
+			     .gate = cookie >> FSC_COOKIE_GATE,
 			     .id = PT_REGS_SP(ctx),
 			     .before = true,
 			     .at_entry = !(cookie & FSC_COOKIE_INSIDE),
@@ -71,6 +72,7 @@ static __always_inline struct call exit_of(struct pt_regs *ctx)
 #endif
 	return (struct call){.ctx = ctx,
 			     .row = (__u32)cookie,
+			     .gate = cookie >> FSC_COOKIE_GATE,
 			     .id = id,
 			     .perhaps = cookie & FSC_COOKIE_PERHAPS,
 			     .regs = true,
@@ -115,21 +117,21 @@ static __always_inline int on_session(struct pt_regs *ctx)
 {
 	bool is_return = KERNEL_CALL("0x5eed5eed0badca01", ctx) & 1; /* FSC_IS_RETURN_MARK */
 	struct call c;
-	__u64 *cookie, put_in;
+	__u64 *kept, cookie = bpf_get_attach_cookie(ctx), put_in;
 
 	/* When libbpf loads it, before the calls are inserted, everything below is dead code. */
 	asm volatile("%0 = 0x5eed5eed0badcafe ll" : "=r"(put_in)); /* FSC_ROW_MARK */
 	if (put_in != 1)
 		return 0;
 	if (FSC_MODE == FSC_MODE_TIME && cfg.keep == FSC_KEEP_COOKIE) {
-		cookie = (__u64 *)KERNEL_CALL("0x5eed5eed0badca02", ctx); /* FSC_COOKIE_MARK */
+		kept = (__u64 *)KERNEL_CALL("0x5eed5eed0badca02", ctx); /* FSC_COOKIE_MARK */
 		if (is_return)
-			return time_exit_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
-		return time_entry_cookie((__u32)bpf_get_attach_cookie(ctx), cookie);
+			return time_exit_cookie((__u32)cookie, kept);
+		return time_entry_cookie((__u32)cookie, cookie >> FSC_COOKIE_GATE, kept);
 	}
 	/* Returns only: the entry suppresses those of processes that are not traced. */
 	if (!cfg.pairs && !is_return)
-		return !admits_hit((__u32)bpf_get_attach_cookie(ctx));
+		return !admits_hit((__u32)cookie, cookie >> FSC_COOKIE_GATE);
 	c = is_return ? exit_of(ctx) : entry_of(ctx);
 	c.session = true;
 	return is_return ? on_exit(&c) : on_entry(&c);
@@ -167,7 +169,9 @@ int try_overheads(void *ctx)
 SEC("?tracepoint")
 int tracepoint_entry(void *ctx)
 {
-	struct call c = {.ctx = ctx, .row = (__u32)bpf_get_attach_cookie(ctx), .before = true};
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct call c = {
+	    .ctx = ctx, .row = (__u32)cookie, .gate = cookie >> FSC_COOKIE_GATE, .before = true};
 
 	return on_hit(&c);
 }

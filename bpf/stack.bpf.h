@@ -243,7 +243,7 @@ static __always_inline int stack_hit(const struct call *c)
 {
 	struct fsc_stack_key key = {};
 
-	if (!admits_hit(c->row))
+	if (!admits_hit(c->row, c->gate))
 		return 0;
 	count_seen(c->row);
 	if (cfg.copy_stacks)
@@ -260,7 +260,7 @@ static __always_inline int stack_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!admits_hit(c->row))
+	if (!admits_hit(c->row, c->gate))
 		return 1;
 	count_seen(c->row);
 	if (!fill_stack_key(c, &key))

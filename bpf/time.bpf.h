@@ -198,12 +198,12 @@ static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
 	       (clock << (64 - COOKIE_CLOCK) >> (64 - COOKIE_CLOCK));
 }
 
-static __always_inline int time_entry_cookie(__u32 row, __u64 *cookie)
+static __always_inline int time_entry_cookie(__u32 row, __u32 gate, __u64 *cookie)
 {
 	struct fsc_cost_row *cost;
 	struct overhead *o;
 
-	if (!admits_hit(row))
+	if (!admits_hit(row, gate))
 		return 1; /* suppress the return */
 	cost = ready_cost(row);
 	if (!cost)
@@ -333,7 +333,7 @@ static __always_inline int time_entry(const struct call *c)
 	struct fsc_cost_row *cost;
 	struct fsc_thread *t;
 
-	if (!admits_hit(c->row))
+	if (!admits_hit(c->row, c->gate))
 		return 1;
 	cost = ready_cost(c->row);
 	if (!cost)

@@ -168,7 +168,7 @@ static __always_inline int trace_hit(const struct call *c)
 	struct fsc_eval e = {.ctx = c->ctx};
 	__u32 row = c->row;
 
-	if (!admits_hit(row) || sampled_out(row))
+	if (!admits_hit(row, c->gate) || sampled_out(row))
 		return 0;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)
@@ -208,7 +208,7 @@ static __always_inline int trace_entry(const struct call *c)
 	__u32 row = c->row;
 	bool wanted;
 
-	if (!admits_hit(row))
+	if (!admits_hit(row, c->gate))
 		return 1;
 	e.prog = bpf_map_lookup_elem(&programs, &row);
 	if (!e.prog)

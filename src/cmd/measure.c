@@ -297,6 +297,7 @@ static int measure_attach(struct fsc_run *r, struct fsc_err *err)
 	log_attached(m, start_ns);
 	m->machine_cpu = fsc_cputime_machine();
 	fsc_pids_start(&m->owners);
+	fsc_session_count(m->session, true);
 	return 0;
 }
 
@@ -337,6 +338,7 @@ static int measure_detach(struct fsc_run *r, struct fsc_err *err)
 	struct measure *m = r->state;
 
 	(void)err;
+	fsc_session_count(m->session, false);
 	m->cpu = cpu_used(m);
 	fsc_session_detach(m->session);
 	fsc_budget_report(m->budget);

@@ -441,5 +441,8 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 		rc = fill_tasks(s, err);
 	if (!rc)
 		rc = fill_programs(s, err);
-	return rc ? rc : fsc_rings_open(s, err);
+	if (rc)
+		return rc;
+	fsc_session_count(s, s->opts.rules);
+	return fsc_rings_open(s, err);
 }

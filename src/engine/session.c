@@ -293,7 +293,8 @@ void fsc_session_add_place(struct fsc_batch *b, size_t target, uint64_t where, u
 	b->tags[b->n] = t->row;
 	b->where[b->n] = where;
 	b->ref_ctrs[b->n] = t->ref_ctr;
-	b->cookies[b->n] = (e->s->first_row + t->row) | flags;
+	b->cookies[b->n] =
+	    (e->s->first_row + t->row) | flags | (uint64_t)e->s->gate << FSC_COOKIE_GATE;
 	b->names[b->n++] = fsc_session_symbol(e->s, t);
 	e->hidden |= !where;
 }
@@ -388,6 +389,21 @@ int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 	fsc_attacher_drop(&s->attacher, FSC_TAG_CALIBRATION);
 	s->attached = !rc;
 	return rc;
+}
+
+/* One store: a program reads the word once, so that it finds either all gates moved or none. */
+void fsc_session_move_gates(struct fsc_session *s, uint64_t open, uint64_t shut)
+{
+	volatile __u64 *gates = &s->skel->bss->gates;
+
+	__atomic_store_n(gates, (*gates | open) & ~shut, __ATOMIC_SEQ_CST);
+}
+
+void fsc_session_count(struct fsc_session *s, bool on)
+{
+	const uint64_t run = FSC_GATE_BIT(FSC_GATE_RUN);
+
+	fsc_session_move_gates(s, on ? run : 0, on ? 0 : run);
 }
 
 void fsc_session_pause(struct fsc_session *s, uint32_t row)

@@ -101,6 +101,11 @@ uint32_t fsc_session_first_row(const struct fsc_session *s);
 uint32_t fsc_session_rows(const struct fsc_session *s);
 /* Attaches everything. Places refused by the kernel are listed, not fatal, unless all are. */
 int fsc_session_attach(struct fsc_session *s, struct fsc_err *err);
+/* Opens and shuts gates of links (see FSC_GATES), all at one moment, for all processes. */
+void fsc_session_move_gates(struct fsc_session *s, uint64_t open, uint64_t shut);
+/* Whether hits count, from now on. The session does not count until it is told to, unless it is a
+ * monitor's. */
+void fsc_session_count(struct fsc_session *s, bool on);
 /* Detaches the probes of one row, and attaches them again; with per_row only. What the kernel now
  * refuses stays detached and is listed as refused. Each blocks for some ten milliseconds. */
 void fsc_session_pause(struct fsc_session *s, uint32_t row);

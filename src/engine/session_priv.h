@@ -67,6 +67,7 @@ struct fsc_session {
 	uint64_t pids_reported; /* by fsc_session_new_pids() */
 	bool detached;		/* permanently */
 	int64_t resumed_row;	/* the only row being attached (again); -1: all */
+	uint32_t gate;		/* of the links that are made */
 	struct fsc_vec retired; /* struct fsc_retired */
 	struct fsc_map
 	    errors_taken; /* struct fsc_error_key -> how many were read and do not count */

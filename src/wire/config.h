@@ -7,6 +7,15 @@
 
 #define FSC_COMM_LEN 16
 
+/* Gates: a bit each in one word that programs read first. Hits at a probe count while its gate is
+ * open, so that user space starts and stops any set of links at one moment, by one store. The
+ * number of the gate is in the cookie's upper six bits; probes without a cookie have gate 0. */
+#define FSC_GATES	64
+#define FSC_COOKIE_GATE 58 /* bits to shift */
+#define FSC_GATE_RUN	0 /* opened when all probes are attached, shut before the first is detached \
+			   */
+#define FSC_GATE_BIT(n) (1ull << (n))
+
 /* Keys of counts, besides the function itself. */
 enum fsc_by {
 	FSC_BY_COMM = 1 << 0,

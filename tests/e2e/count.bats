@@ -248,3 +248,42 @@ teardown() { e2e_teardown; }
 		bash -c 'printf "%s|" "$@" "$VALUE"; cat' x '-p' '--' 'q r' <in >out 2>err 3>&-
 	assert_eq output '-p|--|q r|a b|from stdin' "$(<out)"
 }
+
+# relay N: starts that fixture, whose processes pass a token round, and is ready when it goes.
+relay() {
+	local word=
+	rm -f "$TMP/to" "$TMP/from"
+	mkfifo "$TMP/to" "$TMP/from"
+	"$FIXTURES/relay" "$1" <"$TMP/to" >"$TMP/from" 3>&- 8>&- 9<&- &
+	PIDS+=("$!")
+	exec 8>"$TMP/to" 9<"$TMP/from"
+	read -r word RELAY <&9 || true
+	[[ $word == relay ]] || fail "the relay did not start"
+	ask more
+}
+
+# as_often PROCESSES: each has a row, and none has more than one call more than another.
+as_often() {
+	local counts
+	mapfile -t counts < <(values count | sort -n)
+	assert_eq "processes with calls" "$1" "${#counts[@]}"
+	((counts[0] >= 2 && counts[-1] - counts[0] <= 1)) || fail "not counted over the same time: ${counts[*]}"
+}
+
+# bats test_tags=guest
+@test "all processes are counted over the same time, however long it takes to attach to them" {
+	local n=${IN_VM:+8}
+	relay "${n:=60}"
+	# shellcheck disable=SC2046,SC2086 # words
+	arm_as count -f json --by pid $(printf -- '-p %s ' $RELAY) "$FIXTURES/relay:work"
+	ask more
+	finish
+	books_close
+	as_often "$n"
+	# shellcheck disable=SC2046,SC2086 # words
+	arm_as count -f json --by pid --via single $(printf -- '-p %s ' $RELAY) "$FIXTURES/relay:work"
+	ask more
+	finish
+	books_close
+	as_often "$n"
+}

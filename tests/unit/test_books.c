@@ -64,6 +64,7 @@ static void measure(struct measured *m, struct fsc_session_opts o)
 		assert_int_equal(fsc_live_arm(m->live, &err), 0);
 	if (fsc_session_attach(m->session, &err))
 		fail_msg("%s", err.msg);
+	fsc_session_count(m->session, true);
 	for (int i = 0; i < CALLS; i++)
 		fsc_test_counted(NULL);
 	to_detach = m->session;

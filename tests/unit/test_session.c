@@ -210,6 +210,7 @@ static void the_processes_are_copied(void **state)
 	open_session(&o, &s);
 	free(pids);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	child_call(&c, 3);
 	fsc_session_pause(s, 0);
 	child_call(&c, 100);
@@ -256,6 +257,7 @@ static void calibration_leaves_no_links(void **state)
 		skip();
 	open_session(&o, &s);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	links = count_links();
 	assert_true(links > 0);
 	close_session(s);
@@ -267,6 +269,7 @@ static void calibration_leaves_no_links(void **state)
 	assert_true(ns.inner > 0);
 	assert_true(count_links() > 0);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	await_links(links);
 	if (fsc_calibrate(s, FSC_COST_USER_STEPPED, &ns, &err))
 		fail_msg("%s", err.msg);
@@ -308,6 +311,7 @@ static void what_comes_late_is_its_own(void **state)
 		skip();
 	open_session(&o, &s);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	child_start(&a);
 	child_start(&b);
 	child_call(&a, 10);
@@ -362,6 +366,7 @@ static void a_part_leaves_nothing_behind(void **state)
 	find_target();
 	assert_int_equal(fsc_session_open(&none, &o, &s, &err), 0);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	child_start(&a);
 	for (int round = 0; round < 3; round++) {
 		uint64_t rows[2] = {0};
@@ -406,6 +411,7 @@ static void only_calls_of_judged_processes_count(void **state)
 		skip();
 	open_session(&o, &s);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	child_start(&a);
 	child_start(&b);
 	child_call(&a, 1);
@@ -446,6 +452,7 @@ static void errors_are_forgotten(void **state)
 		skip();
 	open_session(&o, &s);
 	assert_int_equal(fsc_session_attach(s, &err), 0);
+	fsc_session_count(s, true);
 	child_start(&a);
 	child_start(&b);
 	child_call(&a, 10);
