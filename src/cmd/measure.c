@@ -153,8 +153,9 @@ static int resolve_targets(struct measure *m, struct fsc_err *err)
 	int rc;
 
 	m->follow = follows_children(m, path);
-	/* Programs not named by the user: all of them, or what a command starts. */
-	scope.strangers = m->follow || !m->pids.n;
+	/* Programs not named by the user: all of them, what a command starts, or what else maps the
+	 * files. */
+	scope.strangers = !fsc_session_limits(m->pids.n, m->follow);
 	rc = resolve_probes(m, &scope, err);
 	return rc ? rc : check_via(m, err);
 }

@@ -189,7 +189,7 @@ static int attach_process(struct fsc_session *s, pid_t pid, struct fsc_err *err)
 
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
-	bool all = !s->opts.n_pids || s->opts.follow;
+	bool all = !fsc_session_limits(s->opts.n_pids, s->opts.follow);
 	size_t ended = 0;
 	int rc = s->resumed_row < 0 ? refuse_excess(s, all ? 1 : s->opts.n_pids, err) : 0;
 

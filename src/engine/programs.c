@@ -77,7 +77,7 @@ static bool wants_session(const struct fsc_session *s, bool by_pid)
  * turns out not to load, everything is redone without one. */
 static int choose_user(struct fsc_session *s, struct fsc_err *err)
 {
-	bool by_pid = s->opts.n_pids && !s->opts.follow, entry, leave;
+	bool by_pid = fsc_session_limits(s->opts.n_pids, s->opts.follow), entry, leave;
 
 	s->user_multi = s->opts.via != FSC_VIA_SINGLE && fsc_feature_uprobe_multi_quick(by_pid);
 	if (!s->user_multi && s->opts.via == FSC_VIA_MULTI)

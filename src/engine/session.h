@@ -79,6 +79,18 @@ extern const char *const fsc_rung_names[FSC_RUNG_MAX];
 
 /* Whether we can load programs at all, for callers that attach only later. */
 int fsc_session_possible(struct fsc_err *err);
+/* Links on user functions are limited to the processes by the kernel, one set of links for each, up
+ * to so many. All links on a function are asked at each hit (27 ns each for count, 65 for time),
+ * and a link asks all others for each process when it goes: with 400, a hit took 10 to 25 us more,
+ * and detaching 15 functions 7 s. So more processes share one set, which is in all processes that
+ * map the file; those of others are counted (fsc_session_bystanders()). At the limit, the other
+ * links cost about as much as the cheapest trap. */
+enum { FSC_MOST_PID_LINKS = 32 };
+/* Whether links are limited to the n processes. */
+static inline bool fsc_session_limits(size_t n_pids, bool follow)
+{
+	return n_pids && n_pids <= FSC_MOST_PID_LINKS && !follow;
+}
 /* Loads programs for the targets, attaches nothing. targets must outlive the session. Caller frees.
  */
 int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts *opts,

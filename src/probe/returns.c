@@ -1,6 +1,7 @@
 #include "probe/returns.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ static bool runs_another(const struct fsc_vec *files)
 }
 
 /* A file, a program or library, with all that it needs. */
-static enum fsc_returns_world world_of_needed(struct fsc_map *known, const char *path)
+static enum fsc_returns_world look_at_needed(struct fsc_map *known, const char *path)
 {
 	struct fsc_vec files = FSC_VEC_INIT(struct fsc_libs_file);
 	enum fsc_returns_world w = FSC_WORLD_LOADS;
@@ -72,6 +73,27 @@ static enum fsc_returns_world world_of_needed(struct fsc_map *known, const char 
 	if (runs_another(&files))
 		w = FSC_WORLD_WILD;
 	fsc_libs_release(&files);
+	return w;
+}
+
+/* Often asked of one program, for each of its processes. */
+static enum fsc_returns_world world_of_needed(struct fsc_map *known, const char *path)
+{
+	FSC_AUTO(fsc_freep) char *key = NULL; /* no path */
+	uint64_t *answer = NULL;
+	enum fsc_returns_world w;
+	int n = asprintf(&key, "with all that it needs: %s", path);
+
+	if (n < 0)
+		key = NULL;
+	if (key)
+		answer = fsc_map_get(known, key, (size_t)n);
+	if (answer)
+		return (enum fsc_returns_world) * answer;
+	w = look_at_needed(known, path);
+	answer = key ? fsc_map_put(known, key, (size_t)n, NULL) : NULL;
+	if (answer)
+		*answer = w;
 	return w;
 }
 

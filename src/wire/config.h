@@ -12,8 +12,9 @@
  * number of the gate is in the cookie's upper six bits; probes without a cookie have gate 0. */
 #define FSC_GATES	64
 #define FSC_COOKIE_GATE 58 /* bits to shift */
-#define FSC_GATE_RUN	0 /* opened when all probes are attached, shut before the first is detached \
-			   */
+#define FSC_GATE_RUN                                                                               \
+	0 /* opened when all probes are attached, shut before the first is detached                \
+	   */
 #define FSC_GATE_BIT(n) (1ull << (n))
 
 /* Keys of counts, besides the function itself. */

@@ -175,3 +175,24 @@ go_on() {
 	finish
 	assert_match footer "$(<err)$(<out)" 'bystanders: 5 hits by other threads of the process watched, about'
 }
+
+@test "more processes than links are made for: one link, the others are counted beside" {
+	local n=${IN_VM:+2} all
+	need_check "uprobe.multi -p"
+	relay $((32 + ${n:=8}))
+	read -ra all <<<"$RELAY"
+	# shellcheck disable=SC2046 # words
+	arm_as count -f json $(printf -- '-p %s ' "${all[@]:0:32}") "$FIXTURES/relay:work"
+	ask more
+	finish
+	assert_eq "hits of the others beside 32" 0 "$(bystanders hits)"
+	# shellcheck disable=SC2046 # words
+	arm_as count -f json --by pid $(printf -- '-p %s ' "${all[@]:0:33}") "$FIXTURES/relay:work"
+	ask more
+	finish
+	books_close
+	assert_eq "processes with calls" 33 "$(distinct pid)"
+	assert_eq "places of 33 processes" '{"uprobe.multi":1}' "$(summary via)"
+	assert_eq "processes beside" $((n - 1)) "$(bystanders processes)"
+	(($(bystanders hits) >= 2 * (n - 1))) || fail "no hits: $(last_line)"
+}

@@ -290,6 +290,20 @@ ask() {
 	[[ $WORD != 'what?' ]] || fail "the runner does not know: $*"
 }
 
+# relay N: starts that fixture, whose processes pass a token round, and is ready when it goes.
+relay() {
+	local word=
+	rm -f "$TMP/to" "$TMP/from"
+	mkfifo "$TMP/to" "$TMP/from"
+	"$FIXTURES/relay" "$1" <"$TMP/to" >"$TMP/from" 3>&- 8>&- 9<&- &
+	PIDS+=("$!")
+	exec 8>"$TMP/to" 9<"$TMP/from"
+	# shellcheck disable=SC2034 # for the tests
+	read -r word RELAY <&9 || true
+	[[ $word == relay ]] || fail "the relay did not start"
+	ask more
+}
+
 stop_runner() {
 	exec 8>&- 9<&- || true
 	[[ -z $RUNNER ]] || RUNNER=

@@ -249,19 +249,6 @@ teardown() { e2e_teardown; }
 	assert_eq output '-p|--|q r|a b|from stdin' "$(<out)"
 }
 
-# relay N: starts that fixture, whose processes pass a token round, and is ready when it goes.
-relay() {
-	local word=
-	rm -f "$TMP/to" "$TMP/from"
-	mkfifo "$TMP/to" "$TMP/from"
-	"$FIXTURES/relay" "$1" <"$TMP/to" >"$TMP/from" 3>&- 8>&- 9<&- &
-	PIDS+=("$!")
-	exec 8>"$TMP/to" 9<"$TMP/from"
-	read -r word RELAY <&9 || true
-	[[ $word == relay ]] || fail "the relay did not start"
-	ask more
-}
-
 # as_often PROCESSES: each has a row, and none has more than one call more than another.
 as_often() {
 	local counts
