@@ -123,7 +123,7 @@ enum fsc_inode_guess fsc_inode_compare(const struct fsc_inode_look *a,
 	if (a->size != b->size || a->modified != b->modified)
 		return FSC_INODE_OTHER;
 	if (a->born && b->born ? a->born != b->born : a->changed != b->changed)
-		return FSC_INODE_OTHER;
+		return FSC_INODE_HARDLY;
 	return FSC_INODE_PERHAPS;
 }
 
@@ -234,6 +234,22 @@ static void renew_inode(struct inode *i, const char *path, const struct fsc_inod
 	i->look = *look;
 }
 
+static bool read_head(const char *path, unsigned char *to, size_t n)
+{
+	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	return fd >= 0 && pread(fd, to, n, 0) == (ssize_t)n;
+}
+
+/* Spares a trial where programs of one size and time have each their own build id. */
+static bool have_same_head(const char *a, const char *b)
+{
+	unsigned char x[1024], y[1024];
+
+	return read_head(a, x, sizeof(x)) && read_head(b, y, sizeof(y)) &&
+	       !memcmp(x, y, sizeof(x));
+}
+
 /* Whether a file that looks like an inode is that inode. Where no trial can be made, an equal inode
  * number beside the equal times decides. */
 static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
@@ -244,15 +260,17 @@ static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
 	int shown;
 	bool same;
 
-	if (guess != FSC_INODE_PERHAPS)
+	if (guess == FSC_INODE_SAME || guess == FSC_INODE_OTHER)
 		return guess == FSC_INODE_SAME;
+	if (guess == FSC_INODE_HARDLY && !have_same_head(i->path, path))
+		return false;
 	t->trials++;
 	shown = have_event(t, number) ? shows_breakpoint(path) : -1;
 	fsc_log(FSC_LOG_DEBUG, "'%s' and '%s' %s", path, i->path,
 		shown > 0    ? "are one inode"
 		: shown == 0 ? "are two inodes"
 			     : "look alike; no trial is possible");
-	same = shown < 0 ? i->look.ino == look->ino : shown;
+	same = shown < 0 ? guess == FSC_INODE_PERHAPS && i->look.ino == look->ino : shown;
 	if (same)
 		renew_inode(i, path, look);
 	return same;

@@ -18,7 +18,9 @@ struct fsc_inode_look {
 	bool overlay;
 };
 
-enum fsc_inode_guess { FSC_INODE_OTHER, FSC_INODE_SAME, FSC_INODE_PERHAPS };
+/* HARDLY: size and time of modification are equal, but not the birth. So looks a file of an overlay
+ * with metacopy=on whose owner or mode was changed: its metadata is a copy, its data is not. */
+enum fsc_inode_guess { FSC_INODE_OTHER, FSC_INODE_SAME, FSC_INODE_PERHAPS, FSC_INODE_HARDLY };
 
 /* What the looks of two files say about their inodes. */
 enum fsc_inode_guess fsc_inode_compare(const struct fsc_inode_look *a,

@@ -36,13 +36,17 @@ need_overlay() {
 	rm -rf try
 }
 
-# In the namespaces: DIR HOW. "copied" writes the program in the upper layer, "apart" has that on another file system.
+# In the namespaces: DIR HOW. "copied" writes the program in the upper layer, "metacopy" only its metadata; "apart" has that layer on
+# another file system.
 # shellcheck disable=SC2016 # expands inside
 ENTER='set -e
 [ "$2" != apart ] || mount -t tmpfs tmpfs "$1/layers"
 mkdir "$1/layers/upper" "$1/layers/work"
-mount -t overlay overlay -o "lowerdir=$1/../image,upperdir=$1/layers/upper,workdir=$1/layers/work" "$1/root"
+options=
+[ "$2" != metacopy ] || options=,metacopy=on
+mount -t overlay overlay -o "lowerdir=$1/../image,upperdir=$1/layers/upper,workdir=$1/layers/work$options" "$1/root"
 cd "$1/root"
+[ "$2" != metacopy ] || chmod 711 bin/contained
 [ "$2" != copied ] || touch bin/contained
 [ "$2" != chroot ] || exec chroot . /bin/contained
 pivot_root . old
@@ -192,6 +196,19 @@ once() {
 	compared "/proc/${PID_OF[c]}/root/bin/contained"
 	in_container c go 20
 	once 1320
+}
+
+# bats test_tags=containers,guest
+@test "containers that changed the program's mode alone, with metacopy: its data is that of the image still" {
+	container a
+	container b metacopy
+	snoop -v
+	container c metacopy
+	compared "/proc/${PID_OF[c]}/root/bin/contained"
+	in_container a go 100
+	in_container b go 20
+	in_container c go 3
+	once 123
 }
 
 # bats test_tags=containers
