@@ -78,6 +78,7 @@ void fsc_receiver_commit(struct fsc_receiver *r, bool wanted)
 		r->sender = fsc_take(&r->fresh);
 	else if (!wanted && r->sender)
 		remove_sender(r);
+	r->was = r->was || r->sender;
 }
 
 void fsc_receiver_tick(struct fsc_receiver *r)
@@ -111,7 +112,7 @@ bool fsc_receiver_state(struct fsc_receiver *r, const char *name, struct fsc_rec
 		fsc_sender_state(sender, ret);
 	add_state(ret, &r->past);
 	ret->removed = !r->sender;
-	return sender || ret->sent || ret->retried || ret->dropped_full || ret->dropped_refused;
+	return r->was;
 }
 
 void fsc_receiver_stop(struct fsc_receiver *r, double seconds)

@@ -16,6 +16,7 @@ struct fsc_receiver {
 	struct fsc_sender_change *trying; /* likewise: a change of the old one */
 	bool stays;			  /* likewise: it was leaving */
 	bool logged_down;
+	bool was; /* configured at some time: its counters do not go away */
 };
 
 /* Opens one, or prepares another address or spool of the one there is: all that can fail of a
@@ -29,7 +30,7 @@ void fsc_receiver_commit(struct fsc_receiver *r, bool wanted);
 void fsc_receiver_tick(struct fsc_receiver *r);
 /* Logs once that it is down, and once that it is up again. */
 void fsc_receiver_log_health(struct fsc_receiver *r);
-/* Its state, with that of senders before. False: there has been nothing. */
+/* Its state, with that of senders before. False: there never was one. */
 bool fsc_receiver_state(struct fsc_receiver *r, const char *name, struct fsc_receiver_state *ret);
 /* Sends the rest, for at most so many seconds. */
 void fsc_receiver_stop(struct fsc_receiver *r, double seconds);

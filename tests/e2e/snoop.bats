@@ -1273,3 +1273,22 @@ receivers_of() {
 	ended
 	assert_timed cudaMalloc 5
 }
+
+@test "reload: a receiver that was removed before it was sent anything keeps its counters" {
+	not_in_guest
+	need_command curl
+	start_runner "$FIXTURES/cudaapp" ask
+	PAGE_PORT=$(free_port)
+	mkdir -m 700 spool
+	receivers_of ', "alertmanager": {"url": "http://127.0.0.1:'"$(free_port)"'"}'
+	snoop
+	page text/plain
+	assert_match "before" "$(<page)" 'funcscope_forward_sent_total\{receiver="alertmanager"\} 0'
+	receivers_of ''
+	eventually reloaded 1
+	eventually grep -q 'alertmanager is no longer a receiver' err
+	page text/plain
+	assert_match "after" "$(<page)" 'funcscope_forward_sent_total\{receiver="alertmanager"\} 0'
+	refute_match "up" "$(<page)" 'funcscope_forward_up'
+	ended
+}
