@@ -55,7 +55,7 @@ struct fsc_monitor {
 	uint64_t clients_refused; /* likewise */
 	double warn_budget;	  /* lines */
 	uint64_t warn_ns, unwarned;
-	uint64_t budget_cpu; /* at the last check */
+	uint64_t budget_cpu, budget_machine; /* CPU time at the last check */
 	bool warned_cost;
 	struct fsc_throttle throttle;
 	struct fsc_vec detached; /* struct fsc_detached: of a snapshot */

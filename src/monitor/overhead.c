@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
+#include "proc/cputime.h"
 
 #define WARN_PERCENT 5.0 /* cost from which a warning is logged */
 
@@ -64,17 +65,23 @@ static void attach_due(struct fsc_monitor *m, double share, bool of_machine)
 	fsc_throttle_detached(&m->throttle, func, 0, now, &wait_s, NULL);
 }
 
-/* Percent of the CPU time since the last call; negative: not known. */
+/* Percent of the CPU time since the last call; negative: not known. While the targets are idle, what
+ * others pay is compared with the time of the machine. */
 static double measure_share(struct fsc_monitor *m, const struct fsc_hooks_cost *cost,
 			    bool *of_machine)
 {
 	uint64_t cpu = fsc_run_cpu(m->run, m->processes, m->cpu_start, of_machine),
-		 before = m->budget_cpu;
+		 machine = fsc_cputime_machine(), before = m->budget_cpu,
+		 machine_before = m->budget_machine;
 
 	m->budget_cpu = cpu;
+	m->budget_machine = machine;
 	if (before && cpu > before)
 		return 100 * cost->ns / (double)(cpu - before);
-	return before && cost->ns == 0 ? 0 : -1; /* idle */
+	*of_machine = true;
+	if (machine_before && machine > machine_before)
+		return 100 * cost->ns / (double)(machine - machine_before);
+	return machine_before && cost->ns == 0 ? 0 : -1;
 }
 
 void fsc_monitor_budget(struct fsc_monitor *m)

@@ -164,6 +164,19 @@ paid() {
 	assert_eq kept 0 "$(summary kept)"
 }
 
+@test "fleet: what others pay is in the budget, also while the targets are idle" {
+	cp "$FIXTURES/runner" target
+	ln target other
+	start_runner "$TMP/other"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/target"}}, "targets": {"names": ["target"]}, "max_overhead": "0.001%"'
+	snoop
+	ask spin
+	eventually grep -q "warning: work is no longer watched: probes took .* of the machine's CPU time" err
+	ask stop
+	eventually grep -q 'work is watched again' err
+	ended
+}
+
 @test "fleet: a watched file under another name, by processes among many that map nothing that is watched" {
 	local i k
 	cp "$FIXTURES/calls" watched
