@@ -3,7 +3,8 @@
 A monitor that knows its targets by name, while: every second a container of one of two images starts (an overlay in namespaces of its
 own), and five programs of a pool of 5,000 different ones, so that about 50 run at a time; strangers call the same functions; every 10 s
 the configuration changes (functions come and go, thresholds, targets); a receiver of OTLP fails in turns. One client scrapes the page
-every second and remembers every counter that it ever saw. Printed at the end: the calls that were made, counted and named as lost; how
+every second and remembers every counter that it ever saw. Between changes a process starts that calls what a target calls and is a target
+itself every other 20 s: its calls count then, and never otherwise. Printed at the end: the calls that were made, counted and named as lost; how
 often a counter went back; the memory of the monitor in each quarter; its CPU time; how long the client waited for a page.
 """
 import http.client, http.server, json, os, random, re, shutil, signal, socket, subprocess, sys, tempfile, threading, time
@@ -57,14 +58,19 @@ def program(n):
     return path
 
 
+def takes_maybe(n):
+    return n % 4 >= 2
+
+
 def configure(n):
     functions = {"work": {"symbol": "work", "library": "soak-*"}}
     if n % 2:
         functions["other"] = {"symbol": "other", "library": "soak-*"}
     c = {"custom_sym": functions, "slow": "%dms" % (1 + n % 3), "warnings": 0, "report": {"every": "0"},
-         "targets": {"names": ["soak-*"] + (["nobody-*"] if n % 4 >= 2 else [])},
+         "targets": {"names": ["soak-*"] + (["maybe-*"] if takes_maybe(n) else [])},
          "prometheus": {"listen": "127.0.0.1:%d" % page_port}, "control": ctl,
-         "otlp": {"endpoint": "http://127.0.0.1:%d" % otlp_port, "every": "5s"}}
+         "otlp": {"endpoint": "http://127.0.0.1:%d" % otlp_port, "every": "5s"},
+         "alertmanager": {"url": "http://127.0.0.1:%d" % otlp_port, "every": "5s"}}
     with open(config + ".new", "w") as f:
         json.dump(c, f)
     os.rename(config + ".new", config)
@@ -148,6 +154,7 @@ def cpu():
 class Fleet:
     def __init__(self):
         self.running, self.made, self.started, self.unprobed, self.n, self.containers = [], 0, 0, 0, 0, 0
+        self.maybe, self.maybes, self.maybe_made = None, [0, 0], [0, 0]
 
     def start(self, argv, is_target, directory=None):
         p = subprocess.Popen(argv, stdout=subprocess.PIPE if is_target else subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -170,6 +177,24 @@ class Fleet:
             self.start([base + "/soaker", "1", "100"], False)
         self.reap(False)
 
+    def start_maybe(self, n):
+        """By another name, the program that was started last."""
+        path = program((self.n - 1) % POOL)
+        link = path.replace("soak-", "maybe-")
+        os.link(path, link)
+        self.maybe = subprocess.Popen([link, str(CALLS), "1000"], stdout=subprocess.PIPE), takes_maybe(n), link
+
+    def end_maybe(self):
+        if not self.maybe:
+            return
+        p, is_target, link = self.maybe
+        made = int(p.communicate()[0] or 0)
+        self.maybes[is_target] += 1
+        self.maybe_made[is_target] += made
+        self.made += made if is_target else 0
+        os.unlink(link)
+        self.maybe = None
+
     def reap(self, wait):
         left = []
         for p, is_target, d in self.running:
@@ -187,14 +212,18 @@ class Fleet:
         self.running = left
 
 
-def stats():
+def ask(request):
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(ctl)
-        s.sendall(b'{"request": "stats"}\n')
+        s.sendall(json.dumps({"request": request}).encode() + b"\n")
         text = b""
         while b'"type":"done"' not in text:
             text += s.recv(1 << 20)
-    rows = [json.loads(line) for line in text.splitlines()]
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def stats():
+    rows = ask("stats")
     work = sum(r["count"] for r in rows if r["type"] == "latency" and r["function"] == "work")
     return work, [r for r in rows if r["type"] == "summary"][0]
 
@@ -211,7 +240,7 @@ try:
         if monitor.poll() is not None or time.monotonic() > end:
             sys.exit(open(base + "/log").read())
         time.sleep(0.05)
-    scraper, fleet, memory, reloads = Scraper(), Fleet(), [], 0
+    scraper, fleet, memory, reloads, maybe_of = Scraper(), Fleet(), [], 0, 0
     scraper.start()
     begun, cpu_begun, next_reload = time.monotonic(), cpu(), 10
     while time.monotonic() - begun < seconds:
@@ -220,11 +249,16 @@ try:
         now = time.monotonic() - begun
         memory.append((now, rss()))
         if now > next_reload:
+            fleet.end_maybe()
             next_reload += 10
             reloads += 1
             configure(reloads)
+        elif now > next_reload - 7 and maybe_of < reloads and ask("status")[0]["reloads"] >= reloads:
+            maybe_of = reloads
+            fleet.start_maybe(reloads)
         time.sleep(max(0, 1 - (time.monotonic() - at)))
     took, used = time.monotonic() - begun, cpu() - cpu_begun
+    fleet.end_maybe()
     fleet.reap(True)
     end = time.monotonic() + 30
     while True:  # the last ones have exited; those without a verdict get one
@@ -236,6 +270,8 @@ try:
     print("%d processes of %d programs, %d of them in containers, in %.0f s; %d were never probed"
           % (fleet.started, min(fleet.n, POOL) + 2, fleet.containers, took, fleet.unprobed))
     print("%d calls of work: %d counted; lost by name: %s" % (fleet.made, counted, json.dumps(books.get("lost", {}))))
+    print("of these %d by %d processes that were targets only for a while; %d calls of %d like them, when they were none"
+          % (fleet.maybe_made[1], fleet.maybes[1], fleet.maybe_made[0], fleet.maybes[0]))
     print("%d reloads, %d scrapes (%d failed, the longest took %.0f ms), counters that went back: %d"
           % (reloads, scraper.n, scraper.failed, 1e3 * scraper.longest, len(scraper.back)))
     for line in scraper.back[:10]:
