@@ -76,6 +76,8 @@ bool fsc_elf_frame_at(const struct fsc_elf *e, uint64_t addr, uint64_t *ret_star
 		      uint64_t *ret_size);
 /* Whether, once the symbols were read, only those were found that the file exports. */
 bool fsc_elf_stripped(const struct fsc_elf *e);
+/* The package that a file of this machine belongs to, by dpkg; false: none, or no dpkg. */
+bool fsc_elf_package(const char *path, char *buf, size_t size);
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there
  * is one; 0: there is none; negative: the tables cannot be read. */
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);

@@ -57,11 +57,23 @@ static int open_private(const char *type)
 
 static int open_tracefs_mounted(void)
 {
-	int fd = open_mounted("/sys/kernel/tracing", TRACEFS_MAGIC);
+	int fd = open_mounted("/sys/kernel/tracing", TRACEFS_MAGIC), old;
 
-	return fd >= 0 || is_out_of_descriptors(fd)
-		   ? fd
-		   : open_mounted("/sys/kernel/debug/tracing", TRACEFS_MAGIC);
+	if (fd >= 0 || is_out_of_descriptors(fd))
+		return fd;
+	old = open_mounted("/sys/kernel/debug/tracing", TRACEFS_MAGIC);
+	return old < 0 && fd == -EACCES ? fd : old;
+}
+
+/* Only a directory that is mounted, and closed to us, answers so. */
+static int closed_to_us(struct fsc_err *err)
+{
+	fsc_err_set(err, EACCES,
+		    "tracefs is mounted, but this user may not open it: /sys/kernel/tracing is for "
+		    "its owner alone");
+	return fsc_err_hint(err, geteuid() ? "run as root, or with CAP_DAC_READ_SEARCH"
+					   : "root lacks CAP_DAC_READ_SEARCH here: the container "
+					     "must be given it");
 }
 
 bool fsc_tracefs_mounted(void)
@@ -73,12 +85,14 @@ bool fsc_tracefs_mounted(void)
 
 int fsc_tracefs_open(struct fsc_err *err)
 {
-	int fd = open_tracefs_mounted();
+	int mounted = open_tracefs_mounted(), fd = mounted;
 
 	if (fd < 0 && !is_out_of_descriptors(fd))
 		fd = open_private("tracefs");
 	if (fd >= 0)
 		return fd;
+	if (mounted == -EACCES)
+		return closed_to_us(err);
 	if (is_out_of_descriptors(fd))
 		return fsc_err_sys(err, -fd, "cannot open tracefs");
 	if (fd == -ENODEV)

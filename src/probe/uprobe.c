@@ -394,7 +394,7 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 {
 	const char *where =
 	    files->n ? FSC_AT(struct fsc_libs_file, files, 0)->name : s->spec->binary;
-	char near[540];
+	char near[540], package[128], what[200] = "its debug symbols";
 
 	if (s->excluded)
 		return fsc_err_set(err, ENOENT,
@@ -406,7 +406,13 @@ static int nothing_found(const struct search *s, const struct fsc_vec *files, st
 			    "no function of %s matches '%s': the file is stripped, so that only "
 			    "functions that it exports have names",
 			    where, s->spec->function);
-		return fsc_err_hint(err, "install its debug symbols, or use a build with symbols");
+		if (fsc_elf_package(where, package, sizeof(package)))
+			snprintf(what, sizeof(what),
+				 "the package %s-dbgsym of Debian's debug archive", package);
+		return fsc_err_hint(err,
+				    "install %s, use a build with symbols, or give an address "
+				    "(%s:0x1234)",
+				    what, where);
 	}
 	fsc_err_set(err, ENOENT, "no function of %s matches '%s'", where, s->spec->function);
 	return fsc_kind_hint(&s->near, "", s->spec->binary[0] ? s->spec->binary : where, err);

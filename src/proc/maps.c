@@ -111,7 +111,7 @@ static bool has_ptrace(void)
 
 /* Who may read it: its user with all its capabilities, and CAP_SYS_PTRACE; unless a security
  * module or a parent user namespace objects. */
-static int maps_denied(pid_t pid, int code, struct fsc_err *err)
+int fsc_maps_denied(pid_t pid, int code, struct fsc_err *err)
 {
 	bool ptrace = has_ptrace();
 
@@ -139,7 +139,7 @@ int fsc_maps_read(pid_t pid, bool exec_only, struct fsc_vec *ret, struct fsc_err
 	if (rc == -ENOENT || rc == -ESRCH)
 		return fsc_err_set(err, ESRCH, "no process %d is running", (int)pid);
 	if (rc == -EACCES || rc == -EPERM)
-		return maps_denied(pid, -rc, err);
+		return fsc_maps_denied(pid, -rc, err);
 	return rc ? rc : fsc_maps_parse(text, exec_only, ret, err);
 }
 

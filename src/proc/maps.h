@@ -22,6 +22,8 @@ struct fsc_mapping {
  * Caller releases with fsc_maps_release. */
 int fsc_maps_read(pid_t pid, bool exec_only, struct fsc_vec *ret, struct fsc_err *err);
 void fsc_maps_release(struct fsc_vec *maps);
+/* Why /proc refuses to show a process, with what to try; returns -code. */
+int fsc_maps_denied(pid_t pid, int code, struct fsc_err *err);
 /* The same from text, which is modified; skips lines that are not mappings. */
 int fsc_maps_parse(char *text, bool exec_only, struct fsc_vec *ret, struct fsc_err *err);
 

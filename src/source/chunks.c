@@ -15,6 +15,7 @@
 
 #include "base/cleanup.h"
 #include "base/str.h"
+#include "proc/maps.h"
 #include "proc/task.h"
 
 enum { ANSWER_MS = 1000 };
@@ -59,7 +60,7 @@ static int open_links(const char *dir, struct fsc_chunks *c)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
-	int found = 0;
+	int found = 0, denied = 0;
 
 	if (!d)
 		return -errno;
@@ -68,6 +69,7 @@ static int open_links(const char *dir, struct fsc_chunks *c)
 		ssize_t n = readlinkat(dirfd(d), e->d_name, target, sizeof(target) - 1);
 		int at;
 
+		denied = n < 0 && errno == EACCES ? -EACCES : denied;
 		target[n > 0 ? n : 0] = '\0';
 		at = n > 0 ? chunk_number(target, c->pid) : -1;
 		if (at < 0 || c->fd[at] >= 0)
@@ -76,7 +78,7 @@ static int open_links(const char *dir, struct fsc_chunks *c)
 		found += c->fd[at] >= 0;
 	}
 	closedir(d);
-	return found;
+	return found ? found : denied;
 }
 
 /* ---- by socket ---- */
@@ -207,9 +209,7 @@ int fsc_chunks_of(pid_t pid, struct fsc_chunks *ret, struct fsc_err *err)
 				   "process %d does not answer: it must call "
 				   "funcscope_server_poll_and_send_fd() regularly; or try as root",
 				   (int)pid);
-	return fsc_err_set(err, EACCES,
-			   "process %d may not be read by this user; try as its user or as root",
-			   (int)pid);
+	return fsc_maps_denied(pid, EACCES, err);
 }
 
 int fsc_chunks_open(const char *path, struct fsc_chunks *ret, struct fsc_err *err)

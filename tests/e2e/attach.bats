@@ -243,7 +243,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 @test "another user gets nothing" {
 	start_scoped
 	as_nobody attach --once "$RUNNER"
-	check_error 1 'may not be read|does not answer' "attach as nobody"
+	check_error 1 'may not look at process|does not answer' "attach as nobody"
 }
 
 @test "more names than there is room: the calls are counted as lost" {
@@ -279,7 +279,7 @@ reads_memory() { grep -q memfd:funcscope "/proc/$FS/maps"; }
 	fs_error 2 'no process given' attach
 	fs_error 1 'there is no process 4194305' attach 4194305
 	fs_error 1 'no process named .nosuchprogram. uses' attach nosuchprogram
-	fs_error 1 'process 1 has no instrumentation memory|not ours' attach 1
+	fs_error 1 'process 1 has no instrumentation memory|not ours|may not look at process 1 ' attach 1
 	fs_error 1 'cannot open' attach ./nowhere/funcscope.1.0
 	fs_error 2 'not the first file' attach ./nowhere/file
 	fs_error 2 'cannot be combined' attach --once -i 1 1

@@ -421,3 +421,29 @@ few_files_rc() {
 	(($(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo) < 64 << 20)) || skip "this machine may have room for 84 GB"
 	fs_error 1 "no room for 10000000 keys.*--max-keys" time --max-keys 10000000 --by pid "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
 }
+
+@test "a stripped program has no names: it says so, and which package has them" {
+	fs_error 1 "matches 'foo': the file is stripped.*install its debug symbols.*stripped:0x1234" count "$FIXTURES/stripped:foo" -d 0.1
+	if command -v dpkg >/dev/null && dpkg -S /bin/ls >/dev/null 2>&1; then
+		fs_error 1 "stripped.*the package coreutils-dbgsym" count /bin/ls:no_such_function_at_all_here -d 0.1
+	fi
+}
+
+@test "tracefs of mode 0700: it is mounted, but not for this user" {
+	need_command setpriv
+	cp "$FUNCSCOPE" /tmp/funcscope-closed.$$
+	chmod 755 /tmp/funcscope-closed.$$
+	unshare --mount sh -c 'mount -t tracefs -o mode=0700 tracefs /sys/kernel/tracing && exec setpriv --reuid=65533 --regid=65533 --clear-groups "$@"' \
+		x /tmp/funcscope-closed.$$ list t:sched:sched_switch >out 2>err 3>&- && fail "it could: $(<out)"
+	rm -f /tmp/funcscope-closed.$$
+	refute_match mounted "$(<err)" 'not mounted'
+	assert_match mounted "$(<err)" 'is mounted, but this user may not open it'
+}
+
+@test "a process that /proc does not show is not 'run as root'" {
+	need_command setpriv
+	start_runner setpriv --reuid=65533 --regid=65533 --clear-groups "$FIXTURES/runner"
+	setpriv --bounding-set=-sys_ptrace "$FUNCSCOPE" attach --once "$RUNNER" >out 2>err 3>&- && fail "it could: $(<out)"
+	assert_match why "$(<err)" "may not look at process $RUNNER \(CAP_SYS_PTRACE is missing\)"
+	refute_match advice "$(<err)" 'as root'
+}
