@@ -49,6 +49,36 @@ static bool has_word(const char *type, size_t n, const char *word)
 	return false;
 }
 
+/* System calls keep each argument in 8 bytes, without a sign, whatever its type is: -100 for a
+ * directory would be 4294967196. */
+static void narrow_to_type(const char *type, size_t n, struct fsc_tp_field *f)
+{
+	static const struct {
+		const char *type;
+		unsigned size;
+		bool is_signed;
+	} known[] = {
+	    {"int", 4, true},	    {"unsigned int", 4, false}, {"unsigned", 4, false},
+	    {"pid_t", 4, true},	    {"uid_t", 4, false},	{"gid_t", 4, false},
+	    {"mqd_t", 4, true},	    {"key_t", 4, true},		{"key_serial_t", 4, true},
+	    {"timer_t", 4, true},   {"clockid_t", 4, true},	{"rwf_t", 4, true},
+	    {"u32", 4, false},	    {"__u32", 4, false},	{"s32", 4, true},
+	    {"__s32", 4, true},	    {"umode_t", 2, false},	{"long", 8, true},
+	    {"off_t", 8, true},	    {"loff_t", 8, true},	{"short", 2, true},
+	    {"const int", 4, true},
+	};
+
+	while (n && isspace((unsigned char)type[n - 1]))
+		n--;
+	if (f->size != 8)
+		return;
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (strlen(known[i].type) == n && !memcmp(known[i].type, type, n)) {
+			f->size = known[i].size;
+			f->is_signed = known[i].is_signed;
+		}
+}
+
 static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 {
 	bool is_char = has_word(type, n, "char");
@@ -59,6 +89,8 @@ static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 	f->is_pointer = f->place == FSC_TP_FIXED && memchr(type, '*', n);
 	f->is_const = has_word(type, n, "const");
 	f->is_text = is_char && (f->count || f->is_pointer || f->place != FSC_TP_FIXED);
+	if (f->place == FSC_TP_FIXED && !f->count && !f->is_pointer)
+		narrow_to_type(type, n, f);
 	if (f->place != FSC_TP_FIXED) {
 		f->count = 1;
 		f->size = is_char ? 1 : 4;

@@ -390,6 +390,33 @@ static void fields_of_tracepoints(void **state)
 	assert_int_equal(prog.n_strings, 4);
 }
 
+/* As the kernel declares system calls: 8 bytes without a sign, whatever the type. */
+static void arguments_of_system_calls_have_signs(void **state)
+{
+	static const char format[] =
+	    "\tfield:int __syscall_nr;\toffset:8;\tsize:4;\tsigned:1;\n"
+	    "\tfield:int dfd;\toffset:16;\tsize:8;\tsigned:0;\n"
+	    "\tfield:const char * filename;\toffset:24;\tsize:8;\tsigned:0;\n"
+	    "\tfield:umode_t mode;\toffset:32;\tsize:8;\tsigned:0;\n"
+	    "\tfield:loff_t pos;\toffset:40;\tsize:8;\tsigned:0;\n"
+	    "\tfield:size_t n;\toffset:48;\tsize:8;\tsigned:0;\n";
+	static const struct {
+		unsigned size;
+		bool is_signed;
+	} want[] = {{4, true}, {4, true}, {8, false}, {2, false}, {8, true}, {8, false}};
+	FSC_AUTO(fsc_vec_release) struct fsc_vec fields = FSC_VEC_INIT(struct fsc_tp_field);
+
+	(void)state;
+	assert_int_equal(fsc_tracepoint_fields_parse(format, &fields, NULL), 0);
+	assert_int_equal(fields.n, 6);
+	for (size_t i = 0; i < fields.n; i++) {
+		const struct fsc_tp_field *f = FSC_AT(struct fsc_tp_field, &fields, i);
+
+		if (f->size != want[i].size || f->is_signed != want[i].is_signed)
+			fail_msg("%s: %u bytes, signed %d", f->name, f->size, f->is_signed);
+	}
+}
+
 static void programs_are_checked(void **state)
 {
 	static const struct {
@@ -470,6 +497,7 @@ int main(void)
 	    cmocka_unit_test(what_cannot_be_read),
 	    cmocka_unit_test(texts_are_copied),
 	    cmocka_unit_test(fields_of_tracepoints),
+	    cmocka_unit_test(arguments_of_system_calls_have_signs),
 	    cmocka_unit_test(programs_are_checked),
 	    cmocka_unit_test(needs_are_noted),
 	};
