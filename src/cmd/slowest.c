@@ -6,17 +6,20 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cmd/slow_args.h"
 #include "source/calls.h"
 
 struct kept {
 	struct fsc_call call;
 	const char **frames; /* owned; the names are the namer's */
+	char *text;	     /* owned: of values and of the return */
 };
 
 struct fsc_slowest {
 	unsigned keep, stacks;
 	struct fsc_namer *namer;
 	struct fsc_call_source *source;
+	struct fsc_slow_args args;
 	struct fsc_vec kept; /* struct kept */
 };
 
@@ -37,8 +40,11 @@ void fsc_slowest_free(struct fsc_slowest *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->kept.n; i++)
+	for (size_t i = 0; i < s->kept.n; i++) {
 		free(FSC_AT(struct kept, &s->kept, i)->frames);
+		free(FSC_AT(struct kept, &s->kept, i)->text);
+	}
+	fsc_slow_args_release(&s->args);
 	fsc_vec_release(&s->kept);
 	fsc_call_source_free(s->source);
 	fsc_namer_free(s->namer);
@@ -52,8 +58,12 @@ int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *fac
 				     .user_stack = s->stacks & FSC_STACKS_USER,
 				     .own_frame = true};
 	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
-	int rc = fsc_namer_new(&names, &s->namer, err);
+	int rc = fsc_slow_args_find(facts->targets, &s->args, err);
 
+	opts.slow_formats = s->args.formats;
+	opts.returns = s->args.returns;
+	if (!rc)
+		rc = fsc_namer_new(&names, &s->namer, err);
 	return rc ? rc : fsc_call_source_new(facts->live, s->namer, &opts, &s->source, err);
 }
 
@@ -77,6 +87,32 @@ static struct kept *find_place(struct fsc_slowest *s, const struct fsc_call *c)
 	return quickest->call.duration_ns < c->duration_ns ? quickest : NULL;
 }
 
+/* Texts are the source's, until its next call: one copy for all. */
+static int copy_texts(struct kept *k, const struct fsc_call *c, struct fsc_err *err)
+{
+	const char *from[FSC_TRACE_VALUES + 1];
+	const char **to[FSC_TRACE_VALUES + 1];
+	size_t size = 1;
+	char *at;
+
+	for (size_t i = 0; i < FSC_TRACE_VALUES; i++) {
+		from[i] = c->values[i].text;
+		to[i] = &k->call.values[i].text;
+	}
+	from[FSC_TRACE_VALUES] = c->ret_text;
+	to[FSC_TRACE_VALUES] = &k->call.ret_text;
+	for (size_t i = 0; i <= FSC_TRACE_VALUES; i++)
+		size += from[i] ? strlen(from[i]) + 1 : 0;
+	at = k->text = malloc(size);
+	if (!at)
+		return fsc_err_nomem(err);
+	for (size_t i = 0; i <= FSC_TRACE_VALUES; i++) {
+		*to[i] = from[i] ? at : NULL;
+		at = from[i] ? stpcpy(at, from[i]) + 1 : at;
+	}
+	return 0;
+}
+
 static int keep_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 {
 	size_t n = c->n_kernel + c->n_user;
@@ -93,11 +129,12 @@ static int keep_call(const struct fsc_call *c, void *arg, struct fsc_err *err)
 	if (n)
 		memcpy(frames, c->kernel_stack, n * sizeof(*frames));
 	free(k->frames);
-	*k = (struct kept){*c, frames};
+	free(k->text);
+	*k = (struct kept){*c, frames, NULL};
 	k->call.slow = true;
 	k->call.kernel_stack = frames;
 	k->call.user_stack = frames + c->n_kernel;
-	return 0;
+	return copy_texts(k, c, err);
 }
 
 int fsc_slowest_read(struct fsc_slowest *s, bool last, struct fsc_err *err)

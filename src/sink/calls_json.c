@@ -37,7 +37,7 @@ static void add_value(const struct fsc_call *c, const struct fsc_conv *conv, con
 static void add_args(const struct fsc_call *c, struct fsc_buf *b)
 {
 	fsc_json_begin(b, "args", '[');
-	for (size_t i = 0; (c->slow || c->cookie) && i < FSC_TRACE_ARGS; i++)
+	for (size_t i = 0; (c->slow || c->cookie) && !c->format && i < FSC_TRACE_ARGS; i++)
 		fsc_json_int(b, NULL, (int64_t)c->args[i]);
 	for (size_t i = 0; c->format && i < c->format->convs.n; i++) {
 		const struct fsc_conv *conv = FSC_AT(struct fsc_conv, &c->format->convs, i);

@@ -267,6 +267,14 @@ static bool has_stack(const struct fsc_call_source *s, const struct fsc_rec_call
 	return s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN;
 }
 
+/* The record of a slow call has no values, but the argument registers. */
+static void take_registers(struct fsc_call *c, const struct fsc_format *format)
+{
+	c->format = format;
+	for (size_t i = 0; i < FSC_TRACE_ARGS; i++)
+		c->values[i].number = c->args[i];
+}
+
 int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, struct fsc_err *err)
 {
 	struct fsc_call_source *s = w->s;
@@ -283,6 +291,8 @@ int fsc_calls_show(struct showing *w, const struct record *r, uint32_t depth, st
 	if (s->opts.formats && (s->opts.shape == FSC_CALLS_SINGLE || rec->event != FSC_CALL_RETURN))
 		format = &s->opts.formats[rec->row];
 	rc = fsc_call_decode(rec, r->size, &funcs[rec->row], format, &c, err);
+	if (!rc && s->opts.slow_formats && s->opts.slow_formats[rec->row].convs.n)
+		take_registers(&c, &s->opts.slow_formats[rec->row]);
 	if (!rc)
 		rc = name_values(s, &c, err);
 	if (!rc)

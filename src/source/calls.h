@@ -28,6 +28,8 @@ struct fsc_call_opts {
 	enum fsc_call_shape shape;
 	const struct fsc_format *formats;   /* per row; NULL: none */
 	const struct fsc_returned *returns; /* per row; NULL: nothing is known */
+	/* Per row, for the registers of slow calls; NULL, or without conversions: as numbers. */
+	const struct fsc_format *slow_formats;
 	bool kernel_stack, user_stack;
 	bool slow_stacks; /* only of slow calls */
 	/* For endless runs: once this many stacks were shown, they are deleted in the kernel; 0:

@@ -367,7 +367,8 @@ runs() {
 		assert_eq function timed_call "$(field function "$line")"
 		assert_eq comm timed "$(field comm "$line")"
 		assert_eq tid "$(truth tid timed_call)" "$(field tid "$line")"
-		assert_match arguments "$line" '"args":\[5000,1,'
+		assert_match arguments "$line" '"args":\[\{"name":"[a-z_]+","value":5000\}'
+		refute_match registers "$line" '"args":\[[0-9]'
 		assert_eq returned 5000 "$(field ret "$line")"
 		(($(field duration_ns "$line") >= 3000000)) || fail "too short: $line"
 		assert_match stack "$line" '"stack":\["timed_call'

@@ -48,6 +48,19 @@ teardown() { e2e_teardown; }
 	fs_error 2 'need --slow' time -K "$FIXTURES/timed:timed_call" -d 0.1
 }
 
+@test "--slow: arguments have names, as in trace; without debug information they are numbers" {
+	fs_trace "$FIXTURES/nest:nest_?" -- "$FIXTURES/nest" chain 2000 1
+	rows type=call | grep -o '"name":"[a-z_]*"' | sort -u >names
+	[[ -s names ]] || fail "no names: $(<out)"
+	fs_time --slow 100us "$FIXTURES/nest:nest_?" -- "$FIXTURES/nest" chain 2000 1
+	assert_eq "the names of trace" "$(<names)" "$(rows type=call | grep -o '"name":"[a-z_]*"' | sort -u)"
+	fs_ok time --slow 3ms "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" sleep 5000 1
+	assert_match "in text" "$(<out)" 'timed_call +us=5000 how=SLEEP = 5000  \['
+	objcopy --strip-debug "$FIXTURES/timed" bare
+	fs_time --slow 3ms "$PWD/bare:timed_call" -- ./bare sleep 5000 1
+	assert_match "numbers" "$(rows type=call)" '"args":\[5000,1,'
+}
+
 @test "--keep: the slowest ones" {
 	fs_time --slow 1us --keep 3 "$FIXTURES/timed:timed_call" -- "$FIXTURES/timed" mix 500
 	assert_eq slow 500 "$(latency slow timed_call)"
