@@ -35,6 +35,7 @@ struct fsc_conv {
 struct fsc_format {
 	struct fsc_vec convs; /* struct fsc_conv */
 	bool custom;	      /* the user wrote it */
+	bool bare;	      /* and asked for nothing to follow it */
 };
 
 /* Parses n bytes of raw text with C's escapes; column is where they stand in what the

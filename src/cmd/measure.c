@@ -357,7 +357,8 @@ static int measure_books(struct fsc_run *r, struct fsc_summary *ret, struct fsc_
 		return rc;
 	if (view->books)
 		view->books(m->plan->state, ret);
-	if (view->data == FSC_DATA_STACKS && r->sink.out != stdout)
+	/* The books are in the file. */
+	if (r->sink.out != stdout)
 		fsc_warn_lost(ret);
 	return 0;
 }

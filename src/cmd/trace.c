@@ -46,7 +46,12 @@ static int compile_specs(void *state, const struct fsc_targets *targets,
 {
 	struct trace *s = state;
 
-	return fsc_tracing_compile(&s->tracing, targets, is_paired(s), s->chars, opts, err);
+	int rc = fsc_tracing_compile(&s->tracing, targets, is_paired(s), s->chars, opts, err);
+
+	/* Where only the format asks for the return, it says where that is to stand. */
+	for (size_t i = 0; !rc && i < s->tracing.n_rows && !s->ret && !s->tree; i++)
+		s->tracing.formats[i].bare = s->tracing.formats[i].custom;
+	return rc;
 }
 
 static int start_calls(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)

@@ -82,8 +82,9 @@ void fsc_warn_lost(const struct fsc_summary *sum)
 	uint64_t n = 0;
 
 	for (const struct fsc_named *l = sum->lost; l->name; l++) {
-		/* A call that has not returned yet is not lost. */
-		if (!l->n || !strcmp(l->name, "unreturned"))
+		/* A call that has not returned yet is not lost, and -M leaves out what it was
+		 * asked to. */
+		if (!l->n || !strcmp(l->name, "unreturned") || !strcmp(l->name, "not_shown"))
 			continue;
 		fsc_buf_printf(&names, "%s%s %llu", n ? ", " : "", l->name,
 			       (unsigned long long)l->n);

@@ -175,12 +175,13 @@ int fsc_child_code(const struct fsc_child *c)
 	return WIFSIGNALED(c->status) ? 128 + WTERMSIG(c->status) : WEXITSTATUS(c->status);
 }
 
-void fsc_child_log_exit(const struct fsc_child *c)
+void fsc_child_log_exit(const struct fsc_child *c, bool waiting)
 {
 	if (!c->name)
 		return;
 	if (!c->exited)
-		fsc_log(FSC_LOG_NOTE, "process %d continues without probes", c->pid);
+		fsc_log(FSC_LOG_NOTE, "'%s' (process %d) continues without probes%s", c->name,
+			c->pid, waiting ? "; its exit status is waited for" : "");
 	else if (WIFSIGNALED(c->status))
 		fsc_log(FSC_LOG_NOTE, "'%s' was killed by signal %d (%s)", c->name,
 			WTERMSIG(c->status), strsignal(WTERMSIG(c->status)));

@@ -34,8 +34,9 @@ int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err);
 uint64_t fsc_child_cpu(struct fsc_child *c);
 /* Its exit status, 128 and the signal if that killed it; 0 if it has not exited. */
 int fsc_child_code(const struct fsc_child *c);
-/* Logs how it exited, or that it continues; does nothing if none was started. */
-void fsc_child_log_exit(const struct fsc_child *c);
+/* Logs how it exited, or that it continues; does nothing if none was started. waiting:
+ * fsc_child_await() follows. */
+void fsc_child_log_exit(const struct fsc_child *c, bool waiting);
 /* Kills it if it is still held (it never ran), leaves it alone otherwise. */
 void fsc_child_drop(struct fsc_child *c);
 

@@ -182,7 +182,11 @@ static int finish_run(struct fsc_run *r, struct fsc_err *err)
 	/* Ctrl-C goes to the command, too: it may be about to exit. */
 	if (!rc && r->interrupted)
 		rc = fsc_child_await(&r->child, CHILD_MS, err);
-	fsc_child_log_exit(&r->child);
+	fsc_child_log_exit(&r->child, r->opts->exit_code && !r->interrupted);
+	if (rc || !r->opts->exit_code || r->interrupted || r->child.exited)
+		return rc;
+	rc = fsc_child_await(&r->child, -1, err);
+	fsc_child_log_exit(&r->child, false);
 	return rc;
 }
 

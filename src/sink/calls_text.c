@@ -29,7 +29,7 @@ static void add_return(const struct fsc_call *c, struct fsc_buf *b)
 {
 	int64_t ret = (int64_t)c->ret;
 
-	if (c->event == FSC_CALL_RETURN && c->format && c->format->custom)
+	if (c->format && (c->format->bare || (c->event == FSC_CALL_RETURN && c->format->custom)))
 		return;
 	/* Of unknown type: a small value is shown as a number, a large one as an address. */
 	if (c->has_ret && c->ret_as == FSC_RET_UNREADABLE) {
@@ -83,7 +83,7 @@ void fsc_text_call(struct fsc_sink *s, const struct fsc_call *c, struct fsc_buf 
 	fsc_buf_pad(b, ' ', indent < TREE_MAX ? indent : TREE_MAX);
 	add_column(b, c->func->name, 16);
 	fsc_call_message(c, fsc_fmt_term, b);
-	if (c->slow)
+	if (c->slow && !c->format)
 		add_numbers(c, b);
 	add_return(c, b);
 	while (b->n && b->s[b->n - 1] == ' ')

@@ -145,7 +145,7 @@ all_gone() {
 	arm_as count "$FIXTURES/calls:work" -- sleep 30
 	child=$(pgrep -P "$FS")
 	finish
-	assert_match "left alone" "$(<err)" "process $child continues without probes"
+	assert_match "left alone" "$(<err)" "process $child\) continues without probes"
 	kill "$child"
 }
 

@@ -193,3 +193,44 @@ teardown() { e2e_teardown; }
 	fs_error 2 "has no field 'foo'; it has dfd, filename, flags, mode" trace 't:syscalls:sys_enter_openat "%s", args->foo' -- true
 	fs_error 1 "did you mean .*say" trace "$FIXTURES/strings:sai \"%d\", arg2" -d 0.1
 }
+
+@test "an own format gets nothing behind it; --ret and --tree ask for more" {
+	fs_ok trace "$FIXTURES/strings:say \"%d %d\", arg2, \$duration < 0" -- "$FIXTURES/strings" 1
+	assert_match "with the duration" "$(sed -n 2p out)" ' say +0 0$'
+	fs_ok trace "$FIXTURES/strings:say \"%d\", retval" -- "$FIXTURES/strings" 1
+	assert_match "with the result" "$(sed -n 2p out)" ' say +-?[0-9]+$'
+	fs_ok trace --ret "$FIXTURES/strings:say \"%d\", arg2" -- "$FIXTURES/strings" 1
+	assert_match "--ret" "$(sed -n 2p out)" ' say +0 = .*\[.*s\]$'
+}
+
+@test "the signed arguments of system calls are signed: AT_FDCWD is -100" {
+	need_tracepoints
+	fs_trace 't:syscalls:sys_enter_openat' -- cat /dev/null
+	assert_match named "$(rows type=call)" '"name":"dfd","value":-100\}'
+	fs_ok trace 't:syscalls:sys_enter_openat (args->dfd < 0) "%d|%d", args->dfd, args->flags' -- cat /dev/null
+	assert_match formatted "$(sed -n 2p out)" ' -100\|[0-9]+$'
+}
+
+@test "-o: what was lost is said on stderr, too" {
+	fs_ok trace -f json -o data "$FIXTURES/strings:say (*(int *)1 == 1)" -- "$FIXTURES/strings" 3
+	assert_match "the file" "$(<data)" '"unreadable":3'
+	assert_match "stderr" "$(<err)" '3 of 3 hits are not in the output: unreadable 3'
+	fs_ok trace -o data -M 1 "$FIXTURES/strings:say" -- "$FIXTURES/strings" 3
+	refute_match "asked for" "$(<err)" 'not in the output'
+}
+
+@test "-M: what becomes of the command; --exit-code waits for it" {
+	fs_ok trace -M 1 "$FIXTURES/calls:work" -- sh -c "'$FIXTURES/calls' 2; exec sleep 1000"
+	assert_match note "$(<err)" "'sh' \(process [0-9]+\) continues without probes$"
+	[[ $(<err) =~ process\ ([0-9]+) ]] && kill "${BASH_REMATCH[1]}"
+	mkfifo go
+	exec 8<>go
+	"$FUNCSCOPE" trace -M 1 --exit-code "$FIXTURES/calls:work" -- sh -c "'$FIXTURES/calls' 2; read -r _ <go; exit 9" >out 2>err 3>&- 8>&- &
+	PIDS+=($!)
+	until grep -q "waited for" err; do kill -0 $! || fail "it did not wait: $(<err)"; done
+	printf 'go\n' >&8
+	status=0
+	wait $! || status=$?
+	assert_eq status 9 "$status"
+	assert_match note "$(<err)" "its exit status is waited for.*exited with status 9"
+}
