@@ -104,6 +104,21 @@ static int start_timers(struct fsc_run *r, struct fsc_err *err)
 
 /* ---- the lifecycle ---- */
 
+/* Nothing is attached yet, and a held command dies with us: until then a signal does what it does to
+ * any program, however long finding the targets takes. One that asks for a reload waits. */
+static int open_interruptibly(struct fsc_run *r, struct fsc_err *err)
+{
+	sigset_t mask = r->old_mask;
+	int rc;
+
+	if (ops_of(r)->reload)
+		sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_SETMASK, &mask, NULL);
+	rc = ops_of(r)->open(r, err);
+	sigprocmask(SIG_BLOCK, &r->signals, NULL);
+	return rc;
+}
+
 static int open_all(struct fsc_run *r, struct fsc_err *err)
 {
 	int rc = fsc_loop_init(&r->loop, err);
@@ -115,7 +130,7 @@ static int open_all(struct fsc_run *r, struct fsc_err *err)
 	if (!rc && r->opts->command)
 		rc = fsc_loop_watch_fd(&r->loop, r->child.pidfd, on_child_exit, r, err);
 	if (!rc)
-		rc = ops_of(r)->open(r, err);
+		rc = open_interruptibly(r, err);
 	/* Last, so that a run that cannot start leaves the file unchanged. */
 	return rc ? rc : fsc_output_open(r->opts->out, r->opts->data, &r->sink, err);
 }

@@ -418,6 +418,7 @@ few_files_rc() {
 }
 
 @test "more keys than the kernel has memory for" {
+	[[ -z $SANITIZED ]] || skip "a sanitized program ends when memory is out"
 	(($(awk '$1 == "MemTotal:" { print $2 }' /proc/meminfo) < 64 << 20)) || skip "this machine may have room for 84 GB"
 	fs_error 1 "no room for 10000000 keys.*--max-keys" time --max-keys 10000000 --by pid "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
 }
@@ -454,4 +455,19 @@ few_files_rc() {
 	setpriv --bounding-set=-sys_ptrace "$FUNCSCOPE" attach --once "$RUNNER" >out 2>err 3>&- && fail "it could: $(<out)"
 	assert_match why "$(<err)" "may not look at process $RUNNER \(CAP_SYS_PTRACE is missing\)"
 	refute_match advice "$(<err)" 'as root'
+}
+
+# What is nested so is compiled for seconds, and takes all the memory there is.
+@test "a signal ends a search that takes long" {
+	local pid status=0
+	[[ -z $SANITIZED ]] || skip "a sanitized program cannot be given little memory"
+	busy() { (($(awk '{ print $14 + $15 }' "/proc/$pid/stat") > 30)); }
+	(ulimit -v 4000000 && exec "$FUNCSCOPE" count -r "$FIXTURES/calls:^(((((w{1,255}){1,255}){1,255}){1,255}){1,255})$" -d 0.1) \
+		>out 2>err 3>&- &
+	pid=$!
+	PIDS+=("$pid")
+	eventually busy
+	kill -TERM "$pid"
+	wait "$pid" || status=$?
+	assert_eq "status: $(<err)" 143 "$status"
 }
