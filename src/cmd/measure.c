@@ -37,6 +37,8 @@ struct measure {
 	uint64_t machine_cpu; /* ns, at the start */
 	uint64_t cpu;	      /* ns used, set when the probes are detached */
 	bool follow;	      /* children, too */
+	bool all_exited;      /* owners */
+	uint64_t followed_ns; /* when those that are followed were last looked through */
 };
 
 /* ---- targets ---- */
@@ -91,9 +93,23 @@ static int on_exit_of(struct fsc_loop *loop, int n, void *arg, struct fsc_err *e
 	struct measure *m = arg;
 
 	(void)loop, (void)n, (void)err;
-	if (!fsc_pids_take_exited(&m->owners, NULL, NULL) && !m->o->follow)
+	m->all_exited = !fsc_pids_take_exited(&m->owners, NULL, NULL);
+	if (m->all_exited && !m->o->follow)
 		fsc_run_all_exited(m->run, m->owners.all.n);
 	return 0;
+}
+
+/* Children have no descriptor that would wake us. Their table is looked through once a second, and
+ * at each tick once only they are left. */
+static void check_followed(struct measure *m)
+{
+	const uint64_t now = fsc_clock_mono();
+
+	if (!m->follow || (!m->all_exited && now - m->followed_ns < 1000000000))
+		return;
+	m->followed_ns = now;
+	if (!fsc_session_forget_exited_tasks(m->session) && m->owners.all.n)
+		fsc_run_all_exited(m->run, m->owners.all.n);
 }
 
 /* ---- places ---- */
@@ -323,6 +339,7 @@ static int measure_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct measure *m = r->state;
 
+	check_followed(m);
 	return fsc_budget_tick(m->budget, err);
 }
 

@@ -296,20 +296,6 @@ static int map_results(struct fsc_session *s, struct fsc_err *err)
 	return s->slots ? 0 : fsc_err_sys(err, errno, "cannot map the measurements");
 }
 
-static int fill_tasks(struct fsc_session *s, struct fsc_err *err)
-{
-	const struct fsc_session_opts *o = &s->opts;
-	const pid_t *ids = o->n_tids ? o->tids : o->pids;
-	size_t n = o->n_tids ? o->n_tids : o->n_pids;
-	uint8_t one = 1;
-
-	for (size_t i = 0; i < n; i++)
-		if (bpf_map_update_elem(bpf_map__fd(s->skel->maps.tasks), &ids[i], &one, BPF_ANY))
-			return fsc_err_sys(err, errno, "cannot tell the kernel to watch task %d",
-					   ids[i]);
-	return 0;
-}
-
 static int fill_programs(struct fsc_session *s, struct fsc_err *err)
 {
 	int map = bpf_map__fd(s->skel->maps.programs);
@@ -438,7 +424,7 @@ int fsc_programs_load(struct fsc_session *s, struct fsc_err *err)
 	if (!rc)
 		rc = map_results(s, err);
 	if (!rc)
-		rc = fill_tasks(s, err);
+		rc = fsc_tasks_fill(s, err);
 	if (!rc)
 		rc = fill_programs(s, err);
 	if (rc)

@@ -126,6 +126,9 @@ void fsc_programs_choose_fast(struct fsc_session *s);
 /* -EAGAIN: must be opened, configured, chosen and loaded again, without a session. */
 int fsc_programs_load(struct fsc_session *s, struct fsc_err *err);
 
+/* To be called once the programs are loaded: the processes that were asked for are traced. */
+int fsc_tasks_fill(struct fsc_session *s, struct fsc_err *err);
+
 /* To be called once the programs are loaded. */
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err);
 uint32_t fsc_rings_bytes(const struct fsc_session *s);

@@ -103,17 +103,31 @@ spins() {
 	assert_calls work 112
 }
 
-@test "-p --follow: the run is asleep after the end of the process" {
-	start_pair
-	arm -f json -p "$SECOND" --follow "$TMP/mine:work" 6>&-
+@test "-p --follow: the run is asleep while a child of the process that has exited lives, and ends with it" {
+	local shell
+	cp "$FIXTURES/runner" mine
+	mkfifo orders second
+	# shellcheck disable=SC2016 # of the other shell
+	"$BASH" -c 'read -r; "$1" <second >second.out & read -r; exit 0' shell "$TMP/mine" <orders 3>&- 8>&- 9<&- &
+	shell=$!
+	PIDS+=("$shell")
+	exec 5>orders
+	arm -f json -p "$shell" --follow "$TMP/mine:work" 5>&-
+	echo start >&5
+	exec 6>second
 	echo 'go 11' >&6
 	eventually grep -q 'done 11' second.out
-	exec 6>&-
-	wait "$SECOND"
+	echo leave >&5
+	exec 5>&-
+	wait "$shell"
 	! spins "$FS" || fail "it spins after the end of the process"
-	finish
+	echo 'go 101' >&6
+	eventually grep -q 'done 112' second.out
+	exec 6>&-
+	join
+	assert_match note "$(<err)" 'the process has exited'
 	books_close
-	assert_calls work 11
+	assert_calls work 112
 }
 
 @test "-p 1,2: a process that may not be signalled has not ended" {
