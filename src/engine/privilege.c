@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/capability.h>
@@ -55,6 +56,15 @@ static int hint_missing(struct fsc_err *err)
 	return fsc_err_hint(err, "run as root (sudo), or see: funcscope doctor");
 }
 
+/* The kernel gives the initial one a fixed number. */
+static bool is_in_user_namespace(void)
+{
+	const ino_t initial = 0xeffffffd;
+	struct stat st;
+
+	return !stat("/proc/self/ns/user", &st) && st.st_ino != initial;
+}
+
 int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
 {
 	char what[200], missing[120] = "";
@@ -77,6 +87,12 @@ int fsc_privilege_err(struct fsc_err *err, int code, const char *fmt, ...)
 	if (!fsc_privilege_has(CAP_SYS_ADMIN)) {
 		fsc_err_sys(err, code, "may not %s; CAP_SYS_ADMIN is missing", what);
 		return hint_missing(err);
+	}
+	if (is_in_user_namespace()) {
+		fsc_err_sys(err, code,
+			    "may not %s: the capabilities of a user namespace do not count for it",
+			    what);
+		return fsc_err_hint(err, "run funcscope outside, as root of the machine");
 	}
 	fsc_err_sys(err, code, "may not %s although no capability is missing", what);
 	return fsc_err_hint(err, "a container's seccomp filter or kernel lockdown refuses it; see: "

@@ -471,3 +471,9 @@ few_files_rc() {
 	wait "$pid" || status=$?
 	assert_eq "status: $(<err)" 143 "$status"
 }
+
+@test "root of a user namespace is told so" {
+	unshare --user --map-root-user true 2>/dev/null || skip "no user namespaces here"
+	unshare --user --map-root-user "$FUNCSCOPE" count "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5 >out 2>err 3>&- && fail "it could: $(<out)"
+	assert_match why "$(<err)" 'capabilities of a user namespace do not count'
+}
