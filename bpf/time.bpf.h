@@ -16,38 +16,39 @@ struct {
 	__type(value, struct fsc_cost_row);
 } costs SEC(".maps");
 
-/* State of a thread whose calls have their start in the session cookie. A forked child returns from
- * its parent's calls, with their cookies, but has no open call itself. */
-struct overhead {
-	__u64 ns; /* cost of probes so far */
-	__u32 open;
-	__u32 by_id; /* bool: stored by thread ID, see threads_by_id */
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct overhead);
+	__type(value, struct fsc_overhead);
 } overheads SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__type(key, __u64);
-	__type(value, struct overhead);
+	__type(value, struct fsc_overhead);
 } overheads_by_id SEC(".maps");
 
-static __always_inline struct overhead *overhead_storage(bool make)
+/* The initial value of one stored by thread ID. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_overhead);
+} no_overhead SEC(".maps");
+
+static __always_inline struct fsc_overhead *overhead_storage(bool make)
 {
 	return bpf_task_storage_get(&overheads, (void *)bpf_get_current_task_btf(), NULL,
 				    make ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 }
 
 /* Like thread_state(). */
-static __always_inline struct overhead *thread_overhead(bool make)
+static __always_inline struct fsc_overhead *thread_overhead(bool make)
 {
-	struct overhead *o = overhead_storage(false), first = {.by_id = 1};
+	struct fsc_overhead *o = overhead_storage(false), *first;
+	__u32 zero = 0;
 	__u64 id;
 
 	if (o)
@@ -59,12 +60,14 @@ static __always_inline struct overhead *thread_overhead(bool make)
 	o = overhead_storage(true);
 	if (o)
 		return o;
-	bpf_map_update_elem(&overheads_by_id, &id, &first, BPF_NOEXIST);
+	first = bpf_map_lookup_elem(&no_overhead, &zero);
+	if (first)
+		bpf_map_update_elem(&overheads_by_id, &id, first, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&overheads_by_id, &id);
 }
 
 /* Deletes what is stored by thread ID once the thread is in no call. */
-static __always_inline void overhead_release(const struct overhead *o)
+static __always_inline void overhead_release(const struct fsc_overhead *o)
 {
 	__u64 id;
 
@@ -125,7 +128,7 @@ static __always_inline void add_square(struct fsc_slot *s, __u64 v)
 /* The result of a call. */
 struct timing {
 	__u64 raw;
-	__u64 inside; /* cost of the probes hit inside */
+	__u64 inside; /* cost of the probes hit inside; may be negative */
 	__u64 child_ns, off;
 	__u64 slow_ns; /* calls that take this long are slow; 0: none */
 	__u64 ns;      /* filled in: corrected */
@@ -137,8 +140,11 @@ static __always_inline void keep_time(__u32 row, struct timing *t, const struct 
 	struct fsc_slot *s = find_slot(row);
 	__u32 bucket;
 
-	/* The cost of probes is an average: a short call may come out negative. */
+	/* The cost of probes is an average: a short call may come out negative, or shorter than
+	 * what it called. */
 	t->ns = left > 0 ? left : 0;
+	if (t->ns < t->child_ns)
+		t->ns = t->child_ns;
 	if (!s)
 		return;
 	bucket = fsc_hist_bucket(t->ns);
@@ -154,7 +160,7 @@ static __always_inline void keep_time(__u32 row, struct timing *t, const struct 
 	if (!t->ns)
 		__sync_fetch_and_add(&s->floored, 1);
 	if (cfg.self)
-		__sync_fetch_and_add(&s->self_total, t->ns > t->child_ns ? t->ns - t->child_ns : 0);
+		__sync_fetch_and_add(&s->self_total, t->ns - t->child_ns);
 	if (cfg.off_cpu)
 		__sync_fetch_and_add(&s->off_total, t->off < t->ns ? t->off : t->ns);
 	if (t->slow_ns && t->ns >= t->slow_ns)
@@ -184,6 +190,14 @@ static __always_inline __u64 exit_cost(const struct fsc_cost_row *cost)
 	return cost->outer - entry_cost(cost);
 }
 
+/* What a call that took t->ns is charged at its return, so that its callers have spent exactly that
+ * in it: for what is within its two clock readings, what was taken out of it and not the average,
+ * which may be more than there was. */
+static __always_inline __u64 return_cost(const struct fsc_cost_row *cost, const struct timing *t)
+{
+	return t->raw - t->inside - t->ns - cost->inner + exit_cost(cost);
+}
+
 /* ---- with the start in the session cookie ---- */
 
 /* The cookie has 8 bytes. The lower 50 bits, a week either way, are the start less the cost of
@@ -201,7 +215,7 @@ static __always_inline __u64 cookie_of(__u64 clock, __u64 sum)
 static __always_inline int time_entry_cookie(__u32 row, __u32 gate, __u64 *cookie)
 {
 	struct fsc_cost_row *cost;
-	struct overhead *o;
+	struct fsc_overhead *o;
 
 	if (!admits_hit(row, gate))
 		return 1; /* suppress the return */
@@ -214,7 +228,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u32 gate, __u64 *cooki
 		lose_hit(row, FSC_LOSS_NO_THREAD);
 		return 1;
 	}
-	o->open++;
+	o->child_ns[o->open++ & (FSC_FRAMES - 1)] = 0;
 	count_extra(row, FSC_COUNTER_OPENED);
 	o->ns += entry_cost(cost);
 	*cookie = cookie_of(bpf_ktime_get_ns() - o->ns, o->ns);
@@ -224,7 +238,7 @@ static __always_inline int time_entry_cookie(__u32 row, __u32 gate, __u64 *cooki
 static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 {
 	__u64 now = bpf_ktime_get_ns();
-	struct overhead *o = thread_overhead(false);
+	struct fsc_overhead *o = thread_overhead(false);
 	struct fsc_cost_row *cost = ready_cost(row);
 	struct timing t = {};
 
@@ -235,6 +249,7 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 		return 0;
 	}
 	o->open--;
+	t.child_ns = o->child_ns[o->open & (FSC_FRAMES - 1)];
 	count_extra(row, FSC_COUNTER_CLOSED);
 	/* The cost inside may be overestimated: the difference has a sign. */
 	t.inside =
@@ -244,7 +259,9 @@ static __always_inline int time_exit_cookie(__u32 row, const __u64 *cookie)
 	t.raw = ((__s64)((now - o->ns - *cookie) << (64 - COOKIE_CLOCK)) >> (64 - COOKIE_CLOCK)) +
 		t.inside;
 	keep_time(row, &t, cost);
-	o->ns += exit_cost(cost);
+	o->ns += return_cost(cost, &t);
+	if (o->open)
+		o->child_ns[(o->open - 1) & (FSC_FRAMES - 1)] += t.ns;
 	overhead_release(o);
 	return 0;
 }
@@ -400,7 +417,7 @@ static __always_inline int time_exit(const struct call *c)
 		end_by_rule(c, f, &t);
 	else if (t.slow_ns && t.ns >= t.slow_ns && c->row != cfg.calibrate_row)
 		send_return(c, f, t.ns, FSC_CALL_BOTH);
-	me->overhead += exit_cost(cost);
+	me->overhead += return_cost(cost, &t);
 	parent = call_parent(me);
 	if (parent)
 		parent->child_ns += t.ns;

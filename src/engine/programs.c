@@ -207,6 +207,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.no_calls, s->pairs && s->cfg.keep != FSC_KEEP_COOKIE, 1);
 	want_map(s->skel->maps.bystanders, s->cfg.bystanders, FSC_MOST_BYSTANDERS);
 	want_map(s->skel->maps.overheads, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 0);
+	want_map(s->skel->maps.no_overhead, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE, 1);
 	want_map(s->skel->maps.overheads_by_id, s->pairs && s->cfg.keep == FSC_KEEP_COOKIE,
 		 SPARE_THREADS);
 	want_map(s->skel->maps.slots, timed && !o->rules, (uint64_t)s->cfg.slots * s->cfg.stripes);
@@ -328,11 +329,14 @@ static int load_sessions(struct fsc_session *s)
 /* The template for threads whose calls are kept by thread ID. */
 static int fill_no_calls(struct fsc_session *s, struct fsc_err *err)
 {
-	const struct fsc_thread none = {.by_id = 1};
+	const struct fsc_thread no_calls = {.by_id = 1};
+	const struct fsc_overhead no_overhead = {.by_id = 1};
+	const bool in_cookie = s->cfg.keep == FSC_KEEP_COOKIE;
+	const struct bpf_map *m = in_cookie ? s->skel->maps.no_overhead : s->skel->maps.no_calls;
+	const void *none = in_cookie ? (const void *)&no_overhead : &no_calls;
 	uint32_t zero = 0;
 
-	if (s->pairs && s->cfg.keep != FSC_KEEP_COOKIE &&
-	    bpf_map_update_elem(bpf_map__fd(s->skel->maps.no_calls), &zero, &none, BPF_ANY))
+	if (s->pairs && bpf_map_update_elem(bpf_map__fd(m), &zero, none, BPF_ANY))
 		return fsc_err_sys(err, errno, "cannot prepare a thread's calls");
 	return 0;
 }

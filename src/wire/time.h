@@ -87,6 +87,18 @@ struct fsc_thread {
 };
 _Static_assert(sizeof(struct fsc_thread) == 32 + FSC_FRAMES * 104, "wire layout changed");
 
+/* State of a thread whose calls have their start in the session cookie. A forked child returns from
+ * its parent's calls, with their cookies, but has no open call itself. */
+struct fsc_overhead {
+	__u64 ns; /* cost of probes so far */
+	__u32 open;
+	__u32 by_id; /* bool: stored by thread ID, see threads_by_id */
+	/* Time in probed callees, by nesting. Where a return was lost, a call finds the sum of
+	 * deeper ones: less than its own, and within it. */
+	__u64 child_ns[FSC_FRAMES];
+};
+_Static_assert(sizeof(struct fsc_overhead) == 16 + FSC_FRAMES * 8, "wire layout changed");
+
 /* Flags of a cookie, besides the row. For returns: the probe is on a return instruction (or on a
  * jump that ends the function), so that the stack is as it was at entry; it may be a jump within
  * the function. */

@@ -58,6 +58,28 @@ teardown() { e2e_teardown; }
 	done
 }
 
+# bats test_tags=guest
+@test "short functions inside each other: none takes less than what it calls" {
+	local way
+	for way in "--via best" "--via single" --self "--calls-in hash"; do
+		# shellcheck disable=SC2086 # words
+		fs_time --raw $way "$FIXTURES/shorts:short_*" -- "$FIXTURES/shorts" 300 10
+		assert_eq "$way: calls" "300 3000 3000" "$(echo "$(latency count short_call) $(latency count short_set) $(latency count short_hash)")"
+		sums_nest "$way" short_call short_set short_hash
+	done
+}
+
+# sums_nest WHAT FUNCTION...: the sum of each is no less than that of the next; by the buckets, where the sum is too short to be told.
+sums_nest() {
+	local what=$1 function last= this
+	for function in "${@:2}"; do
+		this=$(latency total_ns "$function")
+		[[ $this != null ]] || this=0
+		[[ -z $last ]] || ((last >= this)) || fail "$what: $function takes $this, its caller $last"
+		last=$this
+	done
+}
+
 @test "self time is only what probed callees take away" {
 	fs_time --self "$FIXTURES/nest:nest_f" -- "$FIXTURES/nest" chain 300 5
 	assert_eq "self time" "$(latency total_ns nest_f)" "$(latency self_total_ns nest_f)"
