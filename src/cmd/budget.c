@@ -9,9 +9,10 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 
-enum { WARN_PERCENT = 5, WARN_AFTER_NS = 100000000 };
+enum { WARN_PERCENT = 5, WARN_AFTER_NS = 1000000000 };
 /* How far the cost of a hit in the target may be from what was measured. */
 #define COST_ERROR 0.2
 /* A quotient is given as an estimate where that error changes it by no more than this factor. */
@@ -33,6 +34,7 @@ struct row {
 struct fsc_budget {
 	double share; /* 0: only warn */
 	bool warned;
+	uint64_t costly_since; /* when it began to cost too much; 0: it does not */
 	struct fsc_budget_of of;
 	struct row *rows;
 };
@@ -172,11 +174,20 @@ static size_t costliest_row(const struct fsc_budget *b, uint64_t cpu_ns)
 	return which;
 }
 
-static void warn_once(struct fsc_budget *b, double cost, uint64_t cpu_ns)
+/* Not at once: a process that has just begun, or woken up, has not used much itself. */
+static void warn_once(struct fsc_budget *b, double cost, uint64_t cpu_ns, uint64_t now_ns)
 {
-	double percent = 100 * cost / (double)cpu_ns;
+	double percent = cpu_ns ? 100 * cost / (double)cpu_ns : 0;
 
-	if (b->warned || cpu_ns < WARN_AFTER_NS || percent < WARN_PERCENT)
+	if (b->warned)
+		return;
+	if (percent < WARN_PERCENT) {
+		b->costly_since = 0;
+		return;
+	}
+	if (!b->costly_since)
+		b->costly_since = now_ns;
+	if (now_ns - b->costly_since < WARN_AFTER_NS)
 		return;
 	b->warned = true;
 	fsc_log(FSC_LOG_WARN,
@@ -212,7 +223,7 @@ int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err)
 
 	if (b->share)
 		return throttle_rows(b, cost, cpu_ns, err);
-	warn_once(b, cost, cpu_ns);
+	warn_once(b, cost, cpu_ns, fsc_clock_mono());
 	return 0;
 }
 

@@ -15,7 +15,7 @@ struct fsc_link {
 
 static bool is_helper(const struct fsc_link *l)
 {
-	return l->tag >= FSC_TAG_SCHED;
+	return l->tag >= FSC_TAG_OWN;
 }
 
 static struct fsc_link *link_at(const struct fsc_attacher *a, size_t i)

@@ -22,10 +22,11 @@ struct fsc_attacher {
 	atomic_uint dropping;	 /* how many of these are at work */
 };
 
-/* Tags that no place has. The first two are for helpers, links that the run makes for itself: their
- * misses are no loss, and dropping them does not wait. */
+/* Tags that no place has. All but the last are for helpers, links that the run makes for itself:
+ * their misses are no loss, and dropping them does not wait. */
 enum fsc_tag {
-	FSC_TAG_SCHED = 0x7ffffffd,
+	FSC_TAG_OWN = 0x7ffffffc, /* on our own functions, for calibration during the run */
+	FSC_TAG_SCHED,
 	FSC_TAG_CALIBRATION,
 	FSC_TAG_ALL,
 };

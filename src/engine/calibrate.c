@@ -1,5 +1,7 @@
-/* Measuring the cost of a hit. It is measured in CPU time of this thread, so that a busy machine
- * does not inflate it; the hits go to a row that no report shows. */
+/* Measuring the cost of a hit. It is measured in CPU time of this thread, so that waiting for a CPU
+ * does not inflate it, and in several short calibrations, of which the least counts: on a busy
+ * machine, caches and the other thread of a core still do. The hits go to a row that no report
+ * shows. */
 #include "engine/calibrate.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 
 /* ---- timing calls ---- */
 
-enum { ROUNDS = 9, HITS = 64 };
+enum { CALIBRATIONS = 3, ROUNDS = 5, HITS = 32 };
 
 static double median_of(double *rounds)
 {
@@ -48,6 +50,20 @@ static struct fsc_cost_ns time_calls(const struct fsc_hitcost *h)
 	return (struct fsc_cost_ns){.outer = median_of(outer), .inner = median_of(inner)};
 }
 
+bool fsc_hitcost_again(const struct fsc_hitcost *h, struct fsc_cost_ns *to)
+{
+	struct fsc_cost_ns c = time_calls(h);
+	bool less;
+
+	c.outer -= to->bare;
+	less = !to->n || c.outer < to->outer || c.inner < to->inner;
+	to->most = !to->n || c.outer > to->most ? c.outer : to->most;
+	to->outer = !to->n || c.outer < to->outer ? c.outer : to->outer;
+	to->inner = !to->n || c.inner < to->inner ? c.inner : to->inner;
+	to->n++;
+	return less;
+}
+
 int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, struct fsc_err *err)
 {
 	double bare = time_calls(h).outer;
@@ -56,8 +72,9 @@ int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, st
 	if (rc)
 		return rc;
 	h->fn(); /* on the first hit the kernel optimises the probe */
-	*ret = time_calls(h);
-	ret->outer -= bare;
+	*ret = (struct fsc_cost_ns){.bare = bare};
+	for (int i = 0; i < CALIBRATIONS; i++)
+		fsc_hitcost_again(h, ret);
 	return 0;
 }
 
@@ -72,11 +89,11 @@ static void call_getppid(void)
 	syscall(SYS_getppid);
 }
 
-static int link_user(struct fsc_session *s, void (*fn)(void), enum fsc_end end)
+static int link_user(struct fsc_session *s, void (*fn)(void), enum fsc_end end, pid_t pid)
 {
 	uint64_t cookie = s->cfg.calibrate_row, offset;
 	struct fsc_sys_uprobes u = {
-	    .path = FSC_SELF_PATH, .offsets = &offset, .cookies = &cookie, .n = 1, .pid = getpid()};
+	    .path = FSC_SELF_PATH, .offsets = &offset, .cookies = &cookie, .n = 1, .pid = pid};
 	int rc = fsc_self_offset(fn, &offset, NULL);
 
 	cookie |= end == FSC_END_INSNS ? FSC_COOKIE_AT_RETURN : 0;
@@ -133,33 +150,47 @@ static int link_tracepoint(struct fsc_session *s)
 
 static const struct class
 {
+	const char *name;
 	enum fsc_site site;
 	void (*fn)(void), (*end)(void); /* called; its return instruction */
 	bool ret, insns;		/* which end is probed, if not both */
 } classes[FSC_COST_MAX] = {
-    [FSC_COST_USER] = {.fn = fsc_self_ordinary},
-    [FSC_COST_USER_STEPPED] = {.fn = fsc_self_stepped},
-    [FSC_COST_USER_RETURN] = {.fn = fsc_self_ordinary_ret, .ret = true},
-    [FSC_COST_USER_RETURN_STEPPED] = {.fn = fsc_self_stepped_ret, .ret = true},
-    [FSC_COST_USER_INSNS] = {.fn = fsc_self_ordinary_insns,
-			     .end = fsc_self_ordinary_insns_end,
+    [FSC_COST_USER] = {"a user function", .fn = fsc_self_ordinary},
+    [FSC_COST_USER_STEPPED] = {"a user function, single-stepped", .fn = fsc_self_stepped},
+    [FSC_COST_USER_RETURN] = {"a user function's return", .fn = fsc_self_ordinary_ret, .ret = true},
+    [FSC_COST_USER_RETURN_STEPPED] = {"a user function's return, single-stepped",
+				      .fn = fsc_self_stepped_ret, .ret = true},
+    [FSC_COST_USER_INSNS] = {"a user function and its return instructions",
+			     .fn = fsc_self_ordinary_insns, .end = fsc_self_ordinary_insns_end,
 			     .insns = true},
-    [FSC_COST_USER_INSNS_STEPPED] = {.fn = fsc_self_stepped_insns,
-				     .end = fsc_self_stepped_insns_end,
-				     .insns = true},
-    [FSC_COST_USER_FAST] = {.fn = fsc_self_nop5},
-    [FSC_COST_KERNEL] = {.site = FSC_SITE_KERNEL, .fn = call_getppid},
-    [FSC_COST_KERNEL_RETURN] = {.site = FSC_SITE_KERNEL, .fn = call_getppid, .ret = true},
-    [FSC_COST_TRACEPOINT] = {.site = FSC_SITE_TRACEPOINT, .fn = call_getppid},
+    [FSC_COST_USER_INSNS_STEPPED] = {"a user function, single-stepped, and its return instructions",
+				     .fn = fsc_self_stepped_insns,
+				     .end = fsc_self_stepped_insns_end, .insns = true},
+    [FSC_COST_USER_FAST] = {"a user function, on its 5-byte nop", .fn = fsc_self_nop5},
+    [FSC_COST_KERNEL] = {"a kernel function", FSC_SITE_KERNEL, .fn = call_getppid},
+    [FSC_COST_KERNEL_RETURN] = {"a kernel function's return", FSC_SITE_KERNEL, .fn = call_getppid,
+				.ret = true},
+    [FSC_COST_TRACEPOINT] = {"a tracepoint", FSC_SITE_TRACEPOINT, .fn = call_getppid},
 };
 
-static int link_end(struct fsc_session *s, const struct class *c, enum fsc_end end)
+const char *fsc_cost_name(enum fsc_cost what)
+{
+	return classes[what].name;
+}
+
+static int link_end(struct fsc_session *s, const struct class *c, enum fsc_end end, pid_t pid)
 {
 	if (c->site == FSC_SITE_TRACEPOINT)
 		return link_tracepoint(s);
 	if (c->site == FSC_SITE_KERNEL)
 		return link_kernel(s, end);
-	return link_user(s, end == FSC_END_INSNS ? c->end : c->fn, end);
+	return link_user(s, end == FSC_END_INSNS ? c->end : c->fn, end, pid);
+}
+
+/* Calibration on user functions goes on during the run: nobody else can hit its probes. */
+static bool is_kept(const struct fsc_session *s, const struct class *c)
+{
+	return c->site == FSC_SITE_USER && !s->opts.rules;
 }
 
 /* ---- of a session ---- */
@@ -170,20 +201,46 @@ struct trial {
 	struct fsc_slot seen;
 };
 
+static int link_for(const struct trial *t, enum fsc_end end, pid_t pid, struct fsc_err *err)
+{
+	int fd = link_end(t->s, t->c, end, pid);
+
+	if (fd == -ESRCH && pid != getpid())
+		return 0;
+	if (fd < 0)
+		return fsc_err_sys(err, -fd, "cannot measure the cost of a hit");
+	return fsc_attacher_keep(&t->s->attacher, fd,
+				 is_kept(t->s, t->c) ? FSC_TAG_OWN : FSC_TAG_CALIBRATION, err);
+}
+
+/* Where every process has links of its own, all of them are asked at each hit: as many are here.
+ * Those of the others never run. */
+static int link_others(const struct trial *t, enum fsc_end end, struct fsc_err *err)
+{
+	const struct fsc_session_opts *o = &t->s->opts;
+	int rc = 0;
+
+	if (t->c->site != FSC_SITE_USER || !fsc_session_limits(o->n_pids, o->follow) ||
+	    !(t->s->user_multi || end == FSC_END_BOTH))
+		return 0;
+	for (size_t i = 1; !rc && i < o->n_pids; i++)
+		rc = link_for(t, end, o->pids[i], err);
+	return rc;
+}
+
 static int link_class(void *arg, struct fsc_err *err)
 {
 	const struct trial *t = arg;
 	const struct fsc_target like = {
 	    .site = t->c->site, .ret = t->c->ret || t->c->insns, .by_insns = t->c->insns};
-	int fd, rc = 0;
+	int rc = 0;
 
 	for (int end = 0; !rc && end < FSC_END_MAX; end++) {
 		if (!fsc_attach_needs_end(t->s, &like, (enum fsc_end)end))
 			continue;
-		fd = link_end(t->s, t->c, (enum fsc_end)end);
-		if (fd < 0)
-			return fsc_err_sys(err, -fd, "cannot measure the cost of a hit");
-		rc = fsc_attacher_keep(&t->s->attacher, fd, FSC_TAG_CALIBRATION, err);
+		rc = link_for(t, (enum fsc_end)end, getpid(), err);
+		if (!rc)
+			rc = link_others(t, (enum fsc_end)end, err);
 	}
 	return rc;
 }
@@ -220,6 +277,14 @@ int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns 
 	if (!rc && ret->outer <= 0)
 		return fsc_err_set(err, ERANGE, "a hit costs less than the clock can measure");
 	return rc;
+}
+
+bool fsc_calibrate_again(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *to)
+{
+	struct trial t = {.s = s, .c = &classes[what]};
+	struct fsc_hitcost h = {.fn = t.c->fn, .inner = read_inner, .arg = &t};
+
+	return is_kept(s, t.c) && fsc_hitcost_again(&h, to);
 }
 
 enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *t)

@@ -5,10 +5,14 @@
 
 #include "engine/session.h"
 
-/* Medians of several rounds. */
+/* The least of several short calibrations, each the median of some rounds: what a trap costs. The
+ * others were disturbed, by other work on a busy machine or by a clock that was slow. */
 struct fsc_cost_ns {
 	double outer; /* CPU time per hit, or per call where entry and return are probed */
 	double inner; /* measured duration of an empty function; 0 if nothing is timed */
+	double most;  /* the largest of outer */
+	double bare;  /* of a call without probes, not in the others */
+	unsigned n;   /* how many calibrations */
 };
 
 struct fsc_hitcost {
@@ -23,6 +27,9 @@ struct fsc_hitcost {
 /* Takes up to about ten milliseconds, if traps are slow. outer <= 0: below the clock's resolution.
  */
 int fsc_hitcost_measure(const struct fsc_hitcost *h, struct fsc_cost_ns *ret, struct fsc_err *err);
+/* Adds one more calibration, while the probes are still attached: a third of that. Whether what it
+ * costs became less. */
+bool fsc_hitcost_again(const struct fsc_hitcost *h, struct fsc_cost_ns *to);
 
 /* ---- of a session ---- */
 
@@ -46,6 +53,11 @@ enum fsc_cost fsc_cost_of(const struct fsc_session *s, const struct fsc_target *
 /* Takes up to about ten milliseconds, if traps are slow. */
 int fsc_calibrate(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *ret,
 		  struct fsc_err *err);
+/* Adds one more calibration of a class that was calibrated. Whether what it costs became less; it
+ * does not where the probes are in the way of others, and not kept for the run. */
+bool fsc_calibrate_again(struct fsc_session *s, enum fsc_cost what, struct fsc_cost_ns *to);
+/* Words for a class of places. */
+const char *fsc_cost_name(enum fsc_cost what);
 
 struct fsc_costs {
 	bool known[FSC_COST_MAX];

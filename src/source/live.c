@@ -89,6 +89,17 @@ bool fsc_live_all_user(const struct fsc_live *l)
 	return true;
 }
 
+static void log_cost(const struct fsc_live *l, int what)
+{
+	const struct fsc_cost_ns *ns = &l->costs.ns[what];
+
+	fsc_log(FSC_LOG_DEBUG,
+		"a hit of %s costs %.0f ns (%.0f to %.0f in %u calibrations), and seems to last "
+		"%.0f",
+		fsc_cost_name((enum fsc_cost)what), ns->outer, ns->outer, ns->most, ns->n,
+		ns->inner);
+}
+
 void fsc_live_calibrate(struct fsc_live *l)
 {
 	bool used[FSC_COST_MAX] = {false};
@@ -105,10 +116,26 @@ void fsc_live_calibrate(struct fsc_live *l)
 		if (!l->costs.known[c])
 			fsc_log(FSC_LOG_DEBUG, "%s", err.msg);
 		else
-			fsc_log(FSC_LOG_DEBUG,
-				"a hit of class %d costs %.0f ns, and seems to last %.0f", c,
-				l->costs.ns[c].outer, l->costs.ns[c].inner);
+			log_cost(l, c);
 	}
+}
+
+int fsc_live_recalibrate(struct fsc_live *l, struct fsc_err *err)
+{
+	bool less = false;
+
+	for (int c = 0; c < FSC_COST_MAX; c++)
+		if (l->costs.known[c])
+			less |= fsc_calibrate_again(l->session, (enum fsc_cost)c, &l->costs.ns[c]);
+	return less && fsc_session_options(l->session)->mode == FSC_MODE_TIME ? fsc_live_arm(l, err)
+									      : 0;
+}
+
+void fsc_live_log_costs(const struct fsc_live *l)
+{
+	for (int c = 0; c < FSC_COST_MAX; c++)
+		if (l->costs.known[c])
+			log_cost(l, c);
 }
 
 const struct fsc_costs *fsc_live_costs(const struct fsc_live *l)

@@ -25,6 +25,11 @@ void fsc_live_set_func(struct fsc_live *l, uint32_t row, const struct fsc_func *
 /* Measures what a hit costs, for each class of place in use. After a failure the summary says that
  * the cost is unknown. */
 void fsc_live_calibrate(struct fsc_live *l);
+/* Once more during the run, as far as that disturbs nobody; the least of what was measured counts.
+ */
+int fsc_live_recalibrate(struct fsc_live *l, struct fsc_err *err);
+/* For -v: what hits cost, and how much that differed. */
+void fsc_live_log_costs(const struct fsc_live *l);
 /* Known costs, to be reused by a similar session, which then does not measure them again. */
 const struct fsc_costs *fsc_live_costs(const struct fsc_live *l);
 void fsc_live_use_costs(struct fsc_live *l, const struct fsc_costs *known);

@@ -274,3 +274,14 @@ as_often() {
 	books_close
 	as_often "$n"
 }
+
+@test "what the probes cost: said when it has been too much for a second, and measured again meanwhile" {
+	start_runner
+	ask spin
+	arm -v -f json -p "$RUNNER" "$FIXTURES/runner:work"
+	eventually grep -q 'warning: the probes cost' err
+	finish
+	ask stop
+	[[ $(summary duration_s) != 0.* ]] || fail "said after $(summary duration_s) s: $(<err)"
+	assert_match "stderr" "$(tail -n 3 err)" 'a hit of a user function[^(]* costs ([0-9]+) ns \(\1 to [0-9]+ in ([4-9]|[1-9][0-9]+) calibrations\)'
+}

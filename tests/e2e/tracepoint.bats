@@ -55,7 +55,7 @@ links_on() {
 # Our own measurement of what a hit costs sits on every system call of the machine.
 @test "measuring the cost of a hit leaves no link behind" {
 	arm -v -f json t:sched:sched_process_exit
-	eventually grep -q 'a hit of class 9 costs' err
+	eventually grep -q 'a hit of a tracepoint costs' err
 	assert_eq "links on what is counted ($(cat /proc/"$FS"/fdinfo/* | grep tp_name))" 1 "$(links_on sched_process_exit)"
 	eventually no_link_on sys_enter
 	finish
