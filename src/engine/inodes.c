@@ -1,6 +1,6 @@
 /* Telling inodes apart: by their looks, and where these leave it open by a trial. In the trial a
  * uprobe event for our own process alone is opened on one of the files, in a padding byte of its
- * ELF header, which nobody executes. If the breakpoint then shows in a mapping of the other file,
+ * ELF header, which nobody executes. If that breakpoint then shows in a mapping of the other file,
  * both are one inode. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* statx */
@@ -29,15 +29,18 @@
 #define OVERLAYFS 0x794c7630
 
 enum {
-/* The padding of e_ident begins at 9; arm64 needs whole instructions. */
+/* The padding of e_ident is at 9 to 15; arm64 needs whole instructions, and nobody reads the byte
+ * before in a mapping of ours. Each event has a place of its own, to be told from the others. */
 #ifdef __x86_64__
-	TRIAL_OFFSET = 9,
+	FIRST_OFFSET = 9,
+	OFFSET_STEP = 1,
 #else
-	TRIAL_OFFSET = 12,
+	FIRST_OFFSET = 8,
+	OFFSET_STEP = 4,
 #endif
 	/* Opening and closing an event takes tens of milliseconds: the last ones stay for the next
 	 * container of the image. Each keeps its file in use. */
-	MOST_EVENTS = 8,
+	MOST_EVENTS = (EI_NIDENT - FIRST_OFFSET) / OFFSET_STEP,
 	MOST_KNOWN = 65536, /* looks of files; then all are compared again */
 };
 
@@ -160,10 +163,16 @@ static bool read_mapped(void *from, unsigned char *to, size_t n)
 	return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)n;
 }
 
-/* Whether a breakpoint of ours is in the file's header: 1, 0, or -1 if that cannot be seen. The
- * kernel puts it into private mappings that may be executed. */
-static int shows_breakpoint(const char *path)
+static unsigned event_offset(size_t event)
 {
+	return FIRST_OFFSET + OFFSET_STEP * (unsigned)event;
+}
+
+/* Whether the breakpoint of an event is in the file's header: 1, 0, or -1 if that cannot be seen.
+ * The kernel puts it into private mappings that may be executed. */
+static int shows_breakpoint(const char *path, size_t event)
+{
+	const unsigned at = event_offset(event);
 	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	const size_t size = (size_t)sysconf(_SC_PAGESIZE);
 	unsigned char was[EI_NIDENT], is[EI_NIDENT];
@@ -176,7 +185,7 @@ static int shows_breakpoint(const char *path)
 	if (page == MAP_FAILED)
 		return -1;
 	if (read_mapped(page, is, sizeof(is)))
-		rc = memcmp(is, was, sizeof(is)) != 0;
+		rc = memcmp(is + at, was + at, OFFSET_STEP) != 0;
 	munmap(page, size);
 	return rc;
 }
@@ -191,35 +200,37 @@ static bool is_still(const struct inode *i)
 
 /* Opens the event of an inode, if its file is still there and a breakpoint shows in a mapping of
  * that very file. -1: it cannot be tried. */
-static int open_event(struct inode *i)
+static int open_event(struct inode *i, size_t event)
 {
 	FSC_AUTO(fsc_closep) int fd = -1;
 
-	if (i->untriable || !is_still(i) || shows_breakpoint(i->path))
+	if (i->untriable || !is_still(i) || shows_breakpoint(i->path, event))
 		return -1;
-	fd = fsc_sys_perf_uprobe(i->path, TRIAL_OFFSET, 0, false, getpid());
-	if (fd >= 0 && shows_breakpoint(i->path) == 1)
+	fd = fsc_sys_perf_uprobe(i->path, event_offset(event), 0, false, getpid());
+	if (fd >= 0 && shows_breakpoint(i->path, event) == 1)
 		return fsc_take_fd(&fd);
 	i->untriable = true;
 	return -1;
 }
 
-static bool have_event(struct fsc_inodes *t, uint64_t number)
+/* The event of an inode; -1: it cannot be tried. */
+static int find_event(struct fsc_inodes *t, uint64_t number)
 {
-	struct trial_event *e = &t->events[t->next_event];
+	const unsigned next = t->next_event;
+	struct trial_event *e = &t->events[next];
 	int fd;
 
-	for (size_t i = 0; i < MOST_EVENTS; i++)
+	for (int i = 0; i < MOST_EVENTS; i++)
 		if (t->events[i].inode == number)
-			return true;
-	fd = open_event(inode_at(t, number));
+			return i;
+	fd = open_event(inode_at(t, number), next);
 	if (fd < 0)
-		return false;
+		return -1;
 	if (e->inode)
 		close_aside(e->fd);
 	*e = (struct trial_event){number, fd};
-	t->next_event = (t->next_event + 1) % MOST_EVENTS;
-	return true;
+	t->next_event = (next + 1) % MOST_EVENTS;
+	return (int)next;
 }
 
 /* The file by which an inode is known may be that of a container that has gone. */
@@ -246,8 +257,7 @@ static bool have_same_head(const char *a, const char *b)
 {
 	unsigned char x[1024], y[1024];
 
-	return read_head(a, x, sizeof(x)) && read_head(b, y, sizeof(y)) &&
-	       !memcmp(x, y, sizeof(x));
+	return read_head(a, x, sizeof(x)) && read_head(b, y, sizeof(y)) && !memcmp(x, y, sizeof(x));
 }
 
 /* Whether a file that looks like an inode is that inode. Where no trial can be made, an equal inode
@@ -257,7 +267,7 @@ static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
 {
 	struct inode *i = inode_at(t, number);
 	enum fsc_inode_guess guess = fsc_inode_compare(&i->look, look);
-	int shown;
+	int event, shown;
 	bool same;
 
 	if (guess == FSC_INODE_SAME || guess == FSC_INODE_OTHER)
@@ -265,7 +275,8 @@ static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
 	if (guess == FSC_INODE_HARDLY && !have_same_head(i->path, path))
 		return false;
 	t->trials++;
-	shown = have_event(t, number) ? shows_breakpoint(path) : -1;
+	event = find_event(t, number);
+	shown = event < 0 ? -1 : shows_breakpoint(path, (size_t)event);
 	fsc_log(FSC_LOG_DEBUG, "'%s' and '%s' %s", path, i->path,
 		shown > 0    ? "are one inode"
 		: shown == 0 ? "are two inodes"

@@ -213,7 +213,8 @@ static int numbers_in_namespace(void)
 		return 3;
 	if (fsc_inodes_trials(t) != 2 || number(t, "two/app") != a || fsc_inodes_trials(t) != 2)
 		return 4;
-	/* Copied up: its number stays, the inode does not. */
+	/* Copied up: its number stays, the inode does not. What shows in the others is not of its
+	 * event. */
 	if (chmod("three/app", 0700) || number(t, "three/app") == a)
 		return 5;
 	/* Not an ELF file: no trial, but its numbers and times tell. */
