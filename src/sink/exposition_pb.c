@@ -181,7 +181,7 @@ static void pb_histogram(struct fsc_exposition *e, const struct fsc_spread *d)
 	fsc_buf_add(b, fsc_buf_str(&e->labels), e->labels.n);
 	inside = fsc_pb_begin(b, METRIC_HISTOGRAM);
 	fsc_pb_uint(b, HISTOGRAM_COUNT, d->count);
-	fsc_pb_double(b, HISTOGRAM_SUM, d->sum);
+	fsc_pb_double(b, HISTOGRAM_SUM, fsc_spread_sum(d));
 	classic_buckets(e, d);
 	fsc_pb_sint(b, HISTOGRAM_SCHEMA, FSC_SPREAD_SCHEMA);
 	fsc_pb_double(b, HISTOGRAM_ZERO_THRESHOLD, ZERO_THRESHOLD);

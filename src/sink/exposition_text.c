@@ -105,7 +105,7 @@ static void text_histogram(struct fsc_exposition *e, const struct fsc_spread *d)
 		fsc_buf_putc(e->b, '\n');
 	}
 	add_series_head(e, "_sum");
-	fsc_fmt_double(e->b, d->sum);
+	fsc_fmt_double(e->b, fsc_spread_sum(d));
 	fsc_buf_putc(e->b, '\n');
 	add_series_head(e, "_count");
 	add_number(e->b, d->count);

@@ -113,7 +113,7 @@ static void put_buckets(struct fsc_otlp *o, const struct fsc_spread *d)
 static void put_spread(struct fsc_otlp *o, const struct fsc_spread *d)
 {
 	o->m.ops->fixed64(&o->m, FIELD(4, "count"), d->count);
-	o->m.ops->real(&o->m, FIELD(5, "sum"), d->sum);
+	o->m.ops->real(&o->m, FIELD(5, "sum"), fsc_spread_sum(d));
 	o->m.ops->sint32(&o->m, FIELD(6, "scale"), FSC_SPREAD_SCHEMA);
 	o->m.ops->fixed64(&o->m, FIELD(7, "zeroCount"), d->zero);
 	if (d->first <= d->last)

@@ -4,11 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static double clamp(double v, double low, double high)
-{
-	return v < low ? low : v > high ? high : v;
-}
-
 /* Whole numbers of ns, so that bounds are exact. */
 static double bound_ns(unsigned i)
 {
@@ -78,21 +73,35 @@ static void extend_range(struct fsc_spread *d, double min, double max)
 	d->max = !d->count || max > d->max ? max : d->max;
 }
 
+/* Where a bucket is counted depends on the bucket alone, not on the least and the greatest duration
+ * so far: with these it would move, and the one that it leaves would go back. */
+static double bucket_place(const struct fsc_bin *bin, uint32_t next, double unit)
+{
+	return next > FSC_HIST_OVER ? bin->low : (bin->low + bin->high - unit) / 2;
+}
+
 /* The count is that of the buckets, not the slot's own: both are read while calls go on, and the
  * histogram must be consistent. */
 void fsc_spread_add(struct fsc_spread *d, const struct fsc_latency *l)
 {
 	double unit = l->ticks.ns ? l->ticks.ns : 1;
-	double min = fsc_latency_ns(l, (double)fsc_slot_min(l->slot));
-	double max = fsc_latency_ns(l, (double)l->slot->max);
 	struct fsc_bin bin;
 	uint32_t at = 0;
 
 	if (fsc_latency_bucket(l, &at, &bin))
-		extend_range(d, min / 1e9, max / 1e9);
+		extend_range(d, fsc_latency_ns(l, (double)fsc_slot_min(l->slot)) / 1e9,
+			     fsc_latency_ns(l, (double)l->slot->max) / 1e9);
 	for (at = 0; fsc_latency_bucket(l, &at, &bin);)
-		add_bucket(d, clamp((bin.low + bin.high - unit) / 2, min, max), bin.n);
-	d->sum += fsc_latency_total(l) / 1e9;
+		add_bucket(d, bucket_place(&bin, at, unit), bin.n);
+	if (l->ticks.ns)
+		d->tick_ns += fsc_latency_total(l);
+	else
+		d->ns += l->slot->total;
+}
+
+double fsc_spread_sum(const struct fsc_spread *d)
+{
+	return ((double)d->ns + d->tick_ns) / 1e9;
 }
 
 void fsc_spread_note(struct fsc_spread *d, const struct fsc_noted_call *c)

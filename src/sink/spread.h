@@ -15,8 +15,12 @@ enum {
 };
 
 struct fsc_spread {
-	uint64_t count;				 /* the sum of the buckets */
-	double sum, min, max;			 /* of no calls: 0 */
+	uint64_t count;	 /* the sum of the buckets */
+	double min, max; /* of no calls: 0 */
+	/* How long they took in all: of rows in ns, and of those in ticks. Whole numbers, so that
+	 * the sum does not depend on the order of the rows: it would go back by a rounding. */
+	uint64_t ns;
+	double tick_ns;
 	uint64_t classic[FSC_SPREAD_BOUNDS + 1]; /* each by itself, not cumulative */
 	uint64_t zero;				 /* calls of no measurable duration */
 	/* At [i - FSC_SPREAD_LOW], those in (base^(i-1), base^i], base being 2^(1/8): Prometheus'
@@ -31,6 +35,8 @@ struct fsc_spread {
 void fsc_spread_init(struct fsc_spread *d);
 /* Adds the calls of a row. Each bucket is added whole, at its middle. */
 void fsc_spread_add(struct fsc_spread *d, const struct fsc_latency *l);
+/* How long all calls took. */
+double fsc_spread_sum(const struct fsc_spread *d);
 /* Offers an exemplar; a call without a duration is ignored. */
 void fsc_spread_note(struct fsc_spread *d, const struct fsc_noted_call *c);
 

@@ -68,21 +68,74 @@ static void agree(const struct fsc_spread *d)
 	}
 }
 
-/* Calls that all took the same are in the bucket of exactly that, whatever the row's own bucket. */
-static void one_value_is_exact(void **state)
+/* The bounds are in the middle of their rows' buckets: what is off by more than those are wide is
+ * on the right side. */
+static void bounds_are_where_they_are(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < FSC_SPREAD_BOUNDS; i++) {
-		uint64_t edge = 1000ull << (2 * i), above = edge + 1;
+		uint64_t edge = 1000ull << (2 * i), below = edge - edge / 50,
+			 above = edge + edge / 50;
 		struct fsc_spread d = spread_of(&edge, 1);
 
+		assert_true(fsc_spread_sum(&d) == (double)edge / 1e9);
+		assert_true(d.min == fsc_spread_sum(&d) && d.max == d.min);
 		assert_int_equal(d.classic[i], 1);
-		assert_true(d.sum == (double)edge / 1e9 && d.min == d.sum && d.max == d.sum);
+		agree(&d);
+		d = spread_of(&below, 1);
+		assert_int_equal(d.classic[i], 1);
 		agree(&d);
 		d = spread_of(&above, 1);
 		assert_int_equal(d.classic[i + 1], 1);
 		agree(&d);
 	}
+}
+
+/* A call that is counted stays in its buckets, whatever the next one is. */
+static void no_bucket_goes_back(void **state)
+{
+	uint64_t ns[400];
+	struct fsc_spread before, now;
+
+	(void)state;
+	srand(1);
+	fsc_spread_init(&before);
+	for (size_t n = 0; n < 400; n++) {
+		ns[n] = (uint64_t)rand() >> (rand() % 31);
+		ns[n] <<= n % 40 == 39 ? 30 : 0;
+		now = spread_of(ns, n + 1);
+		for (unsigned i = 0; i < FSC_SPREAD_NATIVE; i++)
+			assert_true(now.native[i] >= before.native[i]);
+		for (unsigned i = 0; i <= FSC_SPREAD_BOUNDS; i++)
+			assert_true(now.classic[i] >= before.classic[i]);
+		assert_true(now.zero >= before.zero);
+		assert_true(fsc_spread_sum(&now) >= fsc_spread_sum(&before));
+		before = now;
+	}
+}
+
+/* Rows come in any order, which no sum shows. */
+static void no_order_changes_the_sum(void **state)
+{
+	uint64_t ns[50];
+	struct fsc_spread there, back;
+
+	(void)state;
+	srand(2);
+	fsc_spread_init(&there);
+	fsc_spread_init(&back);
+	for (size_t i = 0; i < 50; i++)
+		ns[i] = (uint64_t)rand() << (i % 8);
+	for (size_t i = 0; i < 50; i++) {
+		struct fsc_latency a = {.slot = slot_of(&ns[i], 1)};
+		struct fsc_latency b = {.slot = slot_of(&ns[49 - i], 1)};
+
+		fsc_spread_add(&there, &a);
+		fsc_spread_add(&back, &b);
+		free(a.slot);
+		free(b.slot);
+	}
+	assert_true(fsc_spread_sum(&there) == fsc_spread_sum(&back));
 }
 
 static void nothing_and_no_duration(void **state)
@@ -127,7 +180,7 @@ static void rows_add_up(void **state)
 	fsc_spread_add(&d, &a);
 	fsc_spread_add(&d, &b);
 	assert_int_equal(d.count, 3);
-	assert_true(fabs(d.sum - 4.5e-6) < 1e-15);
+	assert_true(fabs(fsc_spread_sum(&d) - 4.5e-6) < 1e-15);
 	assert_true(d.min == 1e-6 && d.max == 2e-6);
 	agree(&d);
 	free(a.slot);
@@ -157,7 +210,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(bounds),
 	    cmocka_unit_test(indices),
-	    cmocka_unit_test(one_value_is_exact),
+	    cmocka_unit_test(bounds_are_where_they_are),
+	    cmocka_unit_test(no_bucket_goes_back),
+	    cmocka_unit_test(no_order_changes_the_sum),
 	    cmocka_unit_test(nothing_and_no_duration),
 	    cmocka_unit_test(all_magnitudes),
 	    cmocka_unit_test(rows_add_up),
