@@ -1,6 +1,7 @@
 /* Rows are never removed singly: moving builds a new tally. */
 #include "model/tally.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct row_key {
@@ -268,10 +269,12 @@ static int drain_errors(struct fsc_tally *t, struct fsc_tally *from, const struc
 
 	for (size_t i = 0; !rc && i < from->errors.n; i++) {
 		struct fsc_call_errors *e = FSC_AT(struct fsc_call_errors, &from->errors, i);
-		const struct fsc_count *key =
-		    &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
+		const struct fsc_count *key;
 
-		if (!e->n || !is_drained(d, key->pid))
+		if (!e->n) /* its row may have been drained */
+			continue;
+		key = &FSC_AT(struct fsc_latency, &from->calls.rows, e->row)->key;
+		if (!is_drained(d, key->pid))
 			continue;
 		rc = fsc_tally_error(t, key->func, owner_of(key, &e->code, d->which, d->arg),
 				     e->code, e->n, err);
@@ -297,6 +300,35 @@ static int drain_rows(struct fsc_tally *t, struct fsc_tally *from, const struct 
 	return rc;
 }
 
+static int drain_row(struct fsc_tally *t, const struct fsc_latency *row, const struct draining *d,
+		     struct fsc_err *err)
+{
+	return row->slot->count ? add_row(t, row, owner_of(&row->key, NULL, d->which, d->arg), err)
+				: 0;
+}
+
+/* Each row is freed before the next is added, so that there is memory for one of the two tallies
+ * only. */
+static int drain_all_rows(struct fsc_tally *t, struct fsc_tally *from, const struct draining *d,
+			  struct fsc_err *err)
+{
+	struct fsc_vec *rows = &from->calls.rows;
+	int rc;
+
+	while (rows->n) {
+		struct fsc_latency *row = FSC_AT(struct fsc_latency, rows, rows->n - 1);
+		const struct row_key key = {row->key.func, row->key.pid};
+
+		rc = drain_row(t, row, d, err);
+		if (rc)
+			return rc;
+		fsc_map_remove(&from->row_at, &key, sizeof(key));
+		free(row->slot);
+		rows->n--;
+	}
+	return 0;
+}
+
 int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
 		    bool (*which)(const struct fsc_tally_part *p, uint32_t *to, void *arg),
 		    void *arg, struct fsc_err *err)
@@ -305,7 +337,7 @@ int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
 	int rc = drain_errors(t, from, &d, err);
 
 	if (!rc)
-		rc = drain_rows(t, from, &d, err);
+		rc = drain_all_rows(t, from, &d, err);
 	if (rc)
 		return rc;
 	fsc_tally_release(from);
