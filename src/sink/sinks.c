@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,13 +25,50 @@ static int write_failed(const char *path, struct fsc_err *err)
 	return fsc_err_sys(err, errno, "cannot write the output");
 }
 
+/* Waits until a write of at most PIPE_BUF bytes would not block. A run blocks the signals that end
+ * it, which its loop takes; while nobody reads the output they are let through, and do what they do
+ * to any program. */
+static void await_room(FILE *to)
+{
+	enum { PATIENCE_MS = 1000 };
+	static const int ending[] = {SIGINT, SIGTERM, SIGHUP};
+	struct pollfd p = {.fd = fileno(to), .events = POLLOUT};
+	sigset_t pending, own;
+
+	while (p.fd >= 0 && !poll(&p, 1, PATIENCE_MS)) {
+		sigpending(&pending);
+		sigemptyset(&own);
+		for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++)
+			if (sigismember(&pending, ending[i]))
+				sigaddset(&own, ending[i]);
+		sigprocmask(SIG_UNBLOCK, &own, NULL);
+	}
+}
+
+static bool write_all(FILE *to, const char *text, size_t n)
+{
+	for (size_t at = 0, part; at < n; at += part) {
+		part = n - at < PIPE_BUF ? n - at : PIPE_BUF;
+		await_room(to);
+		if (fwrite(text + at, 1, part, to) != part)
+			return false;
+	}
+	return true;
+}
+
+static int flush_out(FILE *to, const char *path, struct fsc_err *err)
+{
+	await_room(to);
+	return fflush(to) ? write_failed(path, err) : 0;
+}
+
 static int write_out(FILE *to, const char *path, struct fsc_buf *b, struct fsc_err *err)
 {
 	int rc = 0;
 
 	if (fsc_buf_failed(b))
 		rc = fsc_err_nomem(err);
-	else if (fwrite(fsc_buf_str(b), 1, b->n, to) != b->n)
+	else if (!write_all(to, fsc_buf_str(b), b->n))
 		rc = write_failed(path, err);
 	fsc_buf_release(b);
 	return rc;
@@ -39,7 +78,7 @@ static int print_to(FILE *to, const char *path, struct fsc_buf *b, struct fsc_er
 {
 	int rc = write_out(to, path, b, err);
 
-	return rc || !fflush(to) ? rc : write_failed(path, err);
+	return rc ? rc : flush_out(to, path, err);
 }
 
 int fsc_sink_print(FILE *to, struct fsc_buf *b, struct fsc_err *err)
@@ -165,7 +204,7 @@ int fsc_sink_gpu_event(struct fsc_sink *s, const struct fsc_gpu_event *e, struct
 int fsc_sink_flush(struct fsc_sink *s, struct fsc_err *err)
 {
 	s->unwritten = 0;
-	return fflush(s->out) ? write_failed(s->path, err) : 0;
+	return flush_out(s->out, s->path, err);
 }
 
 int fsc_sink_gpu_report(struct fsc_sink *s, const struct fsc_gpu_report *r, struct fsc_err *err)

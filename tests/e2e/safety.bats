@@ -174,3 +174,29 @@ all_gone() {
 	finish
 	assert_calls work 1060
 }
+
+# A pipe that nobody reads: `less` at its first page, a terminal that was stopped.
+@test "output that nobody reads: a signal ends it all the same" {
+	local pid status=0 full
+	mkfifo out.pipe told
+	python3 - out.pipe >told 3>&- <<-'END' &
+		import array, fcntl, sys, termios, time
+		left = array.array("i", [0])
+		with open(sys.argv[1]) as f:
+		    while left[0] < 60000:
+		        fcntl.ioctl(f, termios.FIONREAD, left)
+		        time.sleep(0.01)
+		    print("full", flush=True)
+		    time.sleep(600)
+	END
+	PIDS+=("$!")
+	"$FUNCSCOPE" trace "$FIXTURES/calls:work" -- "$FIXTURES/calls" 20000 >out.pipe 2>err 3>&- &
+	pid=$!
+	PIDS+=("$pid")
+	read -r full <told
+	assert_eq "the pipe" full "$full"
+	gone() { kill -TERM "$pid" 2>/dev/null; ! [[ -e /proc/$pid ]] || grep -q 'State:.Z' "/proc/$pid/status"; }
+	eventually gone
+	wait "$pid" || status=$?
+	assert_eq "status: $(<err)" 143 "$status"
+}
