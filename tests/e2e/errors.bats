@@ -477,3 +477,8 @@ few_files_rc() {
 	unshare --user --map-root-user "$FUNCSCOPE" count "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5 >out 2>err 3>&- && fail "it could: $(<out)"
 	assert_match why "$(<err)" 'capabilities of a user namespace do not count'
 }
+
+@test "--comm with a pattern: it is taken literally, with a warning" {
+	fs_ok count --comm 'c*' "$FIXTURES/calls:work" -- "$FIXTURES/calls" 5
+	assert_match warning "$(<err)" "--comm takes a name, not a pattern: 'c\*'"
+}
