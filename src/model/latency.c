@@ -238,6 +238,11 @@ double fsc_latency_total(const struct fsc_latency *l)
 	return fsc_latency_average(l) * (double)l->slot->count;
 }
 
+bool fsc_latency_tells(const struct fsc_latency *l, double ns, double calls)
+{
+	return !l->slot->count || ns >= l->floor_ns * calls;
+}
+
 bool fsc_latency_at_floor(const struct fsc_latency *l)
 {
 	return l->slot->count && fsc_latency_average(l) < l->floor_ns;
@@ -364,6 +369,11 @@ int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, stru
 	if (first > FSC_HIST_OVER)
 		return 0;
 	next = bucket_middle(l, first) < 1 ? 0 : exp2(floor(log2(bucket_middle(l, first))));
+	if (l->floor_ns >= 1 && next < exp2(floor(log2(l->floor_ns)))) {
+		if (add_bin(ret, 0, exp2(floor(log2(l->floor_ns))), err))
+			return -ENOMEM;
+		next = exp2(floor(log2(l->floor_ns)));
+	}
 	for (uint32_t i = first; i <= last; i++) {
 		while (!ret->n || bucket_middle(l, i) >= next) {
 			double low = next;

@@ -85,6 +85,9 @@ void fsc_slot_add(struct fsc_slot *to, const struct fsc_slot *from);
 double fsc_slot_average(const struct fsc_slot *s);
 double fsc_slot_stddev(const struct fsc_slot *s);
 uint64_t fsc_slot_min(const struct fsc_slot *s);
+/* Whether a duration of the row can be told from the cost of its probes: of one call, or a sum over
+ * so many. One that cannot is shown as less than the floor times the calls. */
+bool fsc_latency_tells(const struct fsc_latency *l, double ns, double calls);
 /* Whether the calls are too short to be distinguished from the cost of the probes. */
 bool fsc_latency_at_floor(const struct fsc_latency *l);
 /* Whether more was subtracted from the calls than is left: then the result is as uncertain as the
@@ -99,7 +102,8 @@ struct fsc_bin {
  * starts at 0. Buckets below the floor are merged with the first one above it. */
 bool fsc_latency_bucket(const struct fsc_latency *l, uint32_t *at, struct fsc_bin *ret);
 
-/* Bins by powers of two, from the first to the last nonempty one. Appends struct fsc_bin. */
+/* Bins by powers of two, from the first to the last nonempty one; those that the floor is above of
+ * are one. Appends struct fsc_bin. */
 int fsc_latency_bins_log2(const struct fsc_latency *l, struct fsc_vec *ret, struct fsc_err *err);
 /* Bins of width step from min to max, and one on either side for values outside. */
 int fsc_latency_bins_linear(const struct fsc_latency *l, double min, double max, double step,

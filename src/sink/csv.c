@@ -78,10 +78,22 @@ static void csv_profile(struct fsc_sink *s, const struct fsc_profile *p, struct 
 	}
 }
 
-/* Values measured in ticks have decimals. */
+/* Empty where it cannot be told from the cost of the probes. Values measured in ticks have
+ * decimals.
+ */
 static void add_value(struct fsc_buf *b, const struct fsc_latency *l, double ns)
 {
-	fsc_buf_printf(b, ",%.*f", l->ticks.ns ? 3 : 0, ns);
+	if (fsc_latency_tells(l, ns, 1))
+		fsc_buf_printf(b, ",%.*f", l->ticks.ns ? 3 : 0, ns);
+	else
+		fsc_buf_putc(b, ',');
+}
+
+static void add_sum(struct fsc_buf *b, const struct fsc_latency *l, double ns)
+{
+	fsc_buf_putc(b, ',');
+	if (fsc_latency_tells(l, ns, (double)l->slot->count))
+		fsc_buf_printf(b, "%.0f", ns);
 }
 
 static void csv_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b)
@@ -101,17 +113,20 @@ static void csv_latency(struct fsc_sink *s, const struct fsc_latencies *l, struc
 
 		begin_line(s, l->time_ns, &l->funcs[row->key.func], b);
 		add_keys(l->by, &row->key, b);
-		fsc_buf_printf(b, "%llu,%.0f", (unsigned long long)m->count,
-			       fsc_latency_total(row));
+		fsc_buf_printf(b, "%llu", (unsigned long long)m->count);
+		add_sum(b, row, fsc_latency_total(row));
 		add_value(b, row, fsc_latency_ns(row, (double)fsc_slot_min(m)));
 		add_value(b, row, fsc_latency_average(row));
 		add_value(b, row, fsc_latency_ns(row, (double)m->max));
-		add_value(b, row, fsc_latency_stddev(row));
+		fsc_buf_printf(b, ",%.*f", row->ticks.ns ? 3 : 0, fsc_latency_stddev(row));
 		for (size_t k = 0; k < sizeof(q) / sizeof(q[0]); k++)
 			add_value(b, row, fsc_latency_ns(row, fsc_slot_quantile(m, q[k])));
-		fsc_buf_printf(b, ",%llu,%llu,%llu,%.0f\n", (unsigned long long)m->self_total,
-			       (unsigned long long)m->off_total, (unsigned long long)m->slow,
-			       row->floor_ns);
+		if (l->parts.self)
+			add_sum(b, row, (double)m->self_total);
+		else
+			fsc_buf_printf(b, ",%llu", (unsigned long long)m->self_total);
+		fsc_buf_printf(b, ",%llu,%llu,%.0f\n", (unsigned long long)m->off_total,
+			       (unsigned long long)m->slow, row->floor_ns);
 	}
 }
 

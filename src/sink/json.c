@@ -67,9 +67,19 @@ static void add_ns(struct fsc_buf *b, const char *key, const struct fsc_latency 
 	fsc_json_real(b, key, ns, l->ticks.ns ? 3 : 0);
 }
 
+/* A duration, or a sum over so many calls; null where it cannot be told. */
+static void add_told(struct fsc_buf *b, const char *key, const struct fsc_latency *l, double ns,
+		     double calls)
+{
+	if (fsc_latency_tells(l, ns, calls))
+		add_ns(b, key, l, ns);
+	else
+		fsc_json_null(b, key);
+}
+
 static void add_value(struct fsc_buf *b, const char *key, const struct fsc_latency *l, double value)
 {
-	add_ns(b, key, l, fsc_latency_ns(l, value));
+	add_told(b, key, l, fsc_latency_ns(l, value), 1);
 }
 
 static void add_buckets(const struct fsc_latency *l, struct fsc_buf *b)
@@ -97,18 +107,20 @@ static void add_recent(const struct fsc_latency *l, struct fsc_buf *b)
 	fsc_json_end(b, ']');
 }
 
-static void add_parts(const struct fsc_latencies *l, const struct fsc_slot *s, struct fsc_buf *b)
+static void add_parts(const struct fsc_latencies *l, const struct fsc_latency *row,
+		      struct fsc_buf *b)
 {
+	const struct fsc_slot *s = row->slot;
 	double n = s->count ? (double)s->count : 1;
 
 	if (l->parts.slow)
 		fsc_json_uint(b, "slow", s->slow);
 	if (l->parts.self) {
-		fsc_json_uint(b, "self_total_ns", s->self_total);
-		fsc_json_real(b, "self_avg_ns", (double)s->self_total / n, 0);
+		add_told(b, "self_total_ns", row, (double)s->self_total, n);
+		add_told(b, "self_avg_ns", row, (double)s->self_total / n, 1);
 	}
 	if (l->parts.off_cpu) {
-		fsc_json_uint(b, "on_cpu_ns", s->total - s->off_total);
+		add_told(b, "on_cpu_ns", row, (double)(s->total - s->off_total), n);
 		fsc_json_uint(b, "off_cpu_ns", s->off_total);
 	}
 	if (l->parts.raw) {
@@ -133,9 +145,12 @@ void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 		fsc_json_uint(b, "count", m->count);
 		if (l->seconds > 0)
 			fsc_json_real(b, "rate", (double)m->count / l->seconds, 3);
-		fsc_json_real(b, "total_ns", fsc_latency_total(row), 0);
+		if (fsc_latency_tells(row, fsc_latency_total(row), (double)m->count))
+			fsc_json_real(b, "total_ns", fsc_latency_total(row), 0);
+		else
+			fsc_json_null(b, "total_ns");
 		add_value(b, "min_ns", row, (double)fsc_slot_min(m));
-		add_ns(b, "avg_ns", row, fsc_latency_average(row));
+		add_told(b, "avg_ns", row, fsc_latency_average(row), 1);
 		add_value(b, "p50_ns", row, fsc_slot_quantile(m, 0.5));
 		add_value(b, "p90_ns", row, fsc_slot_quantile(m, 0.9));
 		add_value(b, "p99_ns", row, fsc_slot_quantile(m, 0.99));
@@ -144,7 +159,7 @@ void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 		add_ns(b, "stddev_ns", row, fsc_latency_stddev(row));
 		if (row->ticks.ns)
 			fsc_json_bool(b, "ordered", row->ticks.ordered);
-		add_parts(l, m, b);
+		add_parts(l, row, b);
 		fsc_json_real(b, "floor_ns", row->floor_ns, 0);
 		fsc_json_bool(b, "at_floor", fsc_latency_at_floor(row));
 		fsc_json_bool(b, "mostly_probes", fsc_latency_mostly_probes(row));

@@ -23,14 +23,31 @@ static void put_time(const struct fsc_sink *s, double ns, struct fsc_buf *b)
 {
 	if (isinf(ns))
 		fsc_buf_puts(b, "inf");
+	else if (ns <= 0)
+		fsc_buf_putc(b, '0');
 	else if (s->unit == FSC_UNIT_AUTO)
 		fsc_fmt_ns(b, ns);
 	else
 		fsc_buf_printf(b, "%.*f", s->unit == FSC_UNIT_NS ? 0 : 3, ns / units[s->unit].ns);
 }
 
-/* The columns of numbers, shown depending on options and room. */
-enum column_unit { TIME, CALLS, RATE };
+/* A duration of a row, or a sum over so many calls. */
+static void put_told(const struct fsc_sink *s, const struct fsc_latency *row, double ns,
+		     double calls, struct fsc_buf *b)
+{
+	if (!row->slot->count) {
+		fsc_buf_putc(b, '-');
+	} else if (fsc_latency_tells(row, ns, calls)) {
+		put_time(s, ns, b);
+	} else {
+		fsc_buf_putc(b, '<');
+		put_time(s, row->floor_ns * calls, b);
+	}
+}
+
+/* The columns of numbers, shown depending on options and room. TIME: of a call, SUM: of all, SPAN:
+ * one from which nothing was subtracted. */
+enum column_unit { TIME, SUM, SPAN, CALLS, RATE };
 enum column_when { ALWAYS, WIDE, WITH_RATE, WITH_TOTAL, WITH_RAW, WITH_SELF, WITH_OFF, WITH_SLOW };
 
 struct column {
@@ -89,19 +106,19 @@ static double slow_of(const struct fsc_latency *l)
 static const struct column columns[] = {
     {"CALLS", count_of, 0, ALWAYS, CALLS},
     {"RATE", count_of, 0, WITH_RATE, RATE},
-    {"TOTAL", fsc_latency_total, 0, WITH_TOTAL, TIME},
-    {"SELF", self_of, 0, WITH_SELF, TIME},
-    {"ON-CPU", on_cpu_of, 0, WITH_OFF, TIME},
-    {"OFF-CPU", off_cpu_of, 0, WITH_OFF, TIME},
+    {"TOTAL", fsc_latency_total, 0, WITH_TOTAL, SUM},
+    {"SELF", self_of, 0, WITH_SELF, SUM},
+    {"ON-CPU", on_cpu_of, 0, WITH_OFF, SUM},
+    {"OFF-CPU", off_cpu_of, 0, WITH_OFF, SPAN},
     {"MIN", min_of, 0, WIDE, TIME},
     {"AVG", fsc_latency_average, 0, ALWAYS, TIME},
-    {"RAW-AVG", raw_of, 0, WITH_RAW, TIME},
+    {"RAW-AVG", raw_of, 0, WITH_RAW, SPAN},
     {"P50", NULL, 0.5, ALWAYS, TIME},
     {"P90", NULL, 0.9, ALWAYS, TIME},
     {"P99", NULL, 0.99, ALWAYS, TIME},
     {"P99.9", NULL, 0.999, WIDE, TIME},
     {"MAX", max_of, 0, ALWAYS, TIME},
-    {"STDDEV", fsc_latency_stddev, 0, WIDE, TIME},
+    {"STDDEV", fsc_latency_stddev, 0, WIDE, SPAN},
     {"SLOW", slow_of, 0, WITH_SLOW, CALLS},
 };
 
@@ -129,6 +146,10 @@ static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 	double v = c->value ? c->value(row) : quantile_of(row, c->quantile);
 
 	if (c->unit == TIME)
+		put_told(s, row, v, 1, b);
+	else if (c->unit == SUM)
+		put_told(s, row, v, count_of(row), b);
+	else if (c->unit == SPAN)
 		put_time(s, v, b);
 	else if (c->unit == RATE)
 		fsc_fmt_rate(b, v / l->seconds);
@@ -262,9 +283,9 @@ static void put_rest(const struct fsc_sink *s, const struct fsc_latency *row, st
 	if (s->wide || !row->slot->count)
 		return;
 	fsc_buf_puts(b, "min ");
-	put_time(s, min_of(row), b);
+	put_told(s, row, min_of(row), 1, b);
 	fsc_buf_puts(b, ", p99.9 ");
-	put_time(s, quantile_of(row, 0.999), b);
+	put_told(s, row, quantile_of(row, 0.999), 1, b);
 	fsc_buf_puts(b, ", standard deviation ");
 	put_time(s, fsc_latency_stddev(row), b);
 	fsc_buf_putc(b, '\n');

@@ -58,6 +58,19 @@ static void put_labels(const struct fsc_latency *row, struct fsc_table *t)
 			     row->labels[i].value[0] ? row->labels[i].value : "-");
 }
 
+/* A duration, as far as it can be told from the cost of the probes. */
+static void put_told(const struct fsc_latency *l, double ns, struct fsc_buf *b)
+{
+	bool told = fsc_latency_tells(l, ns, 1);
+
+	if (!l->slot->count) {
+		fsc_buf_putc(b, '-');
+		return;
+	}
+	fsc_buf_puts(b, told ? "" : "<");
+	fsc_fmt_ns(b, told ? ns : l->floor_ns);
+}
+
 static void put_line(const struct fsc_report *r, const struct fsc_latency *l, struct fsc_table *t)
 {
 	const struct fsc_func *f = &r->calls->funcs[l->key.func];
@@ -70,11 +83,11 @@ static void put_line(const struct fsc_report *r, const struct fsc_latency *l, st
 	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)l->slot->count);
 	fsc_fmt_rate(fsc_table_cell(t),
 		     r->calls->seconds > 0 ? (double)l->slot->count / r->calls->seconds : 0);
-	fsc_fmt_ns(fsc_table_cell(t), (double)fsc_slot_min(l->slot));
-	fsc_fmt_ns(fsc_table_cell(t), fsc_latency_average(l));
+	put_told(l, (double)fsc_slot_min(l->slot), fsc_table_cell(t));
+	put_told(l, fsc_latency_average(l), fsc_table_cell(t));
 	for (size_t i = 0; i < sizeof(q) / sizeof(q[0]); i++)
-		fsc_fmt_ns(fsc_table_cell(t), fsc_slot_quantile(l->slot, q[i]));
-	fsc_fmt_ns(fsc_table_cell(t), (double)l->slot->max);
+		put_told(l, fsc_slot_quantile(l->slot, q[i]), fsc_table_cell(t));
+	put_told(l, (double)l->slot->max, fsc_table_cell(t));
 	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)l->slot->slow);
 	fsc_buf_printf(fsc_table_cell(t), "%llu", (unsigned long long)errors_of(r, row));
 }

@@ -44,12 +44,15 @@ static int get_text(const struct reader *r, const json_t *row, const char *key, 
 	return *ret ? 0 : bad_row(r, err, "is missing or not a string", key);
 }
 
+/* NAN where it could not be told. */
 static int get_ns(const struct reader *r, const json_t *row, const char *key, double *ret,
 		  struct fsc_err *err)
 {
 	const json_t *v = json_object_get(row, key);
 
-	*ret = json_number_value(v);
+	*ret = json_is_null(v) ? NAN : json_number_value(v);
+	if (json_is_null(v))
+		return 0;
 	if (!json_is_number(v) || !(*ret >= 0 && *ret <= MOST_NS))
 		return bad_row(r, err, "is missing or not a duration", key);
 	return 0;
@@ -105,6 +108,22 @@ static int get_bins(const struct reader *r, const json_t *row, struct fsc_block 
 	return 0;
 }
 
+/* What was too short to be told, according to the buckets. */
+static void fill_untold(struct fsc_block *b)
+{
+	const struct fsc_bin *bins = b->bins.data;
+	double total = 0;
+
+	for (size_t i = 0; i < b->bins.n; i++)
+		total += (double)bins[i].n * (bins[i].low + bins[i].high) / 2;
+	if (isnan(b->total_ns))
+		b->total_ns = total;
+	if (isnan(b->min_ns))
+		b->min_ns = b->bins.n ? bins[0].low : 0;
+	if (isnan(b->max_ns))
+		b->max_ns = b->bins.n ? bins[b->bins.n - 1].high : 0;
+}
+
 static int get_block(const struct reader *r, const json_t *row, struct fsc_block *b,
 		     struct fsc_err *err)
 {
@@ -121,6 +140,8 @@ static int get_block(const struct reader *r, const json_t *row, struct fsc_block
 		rc = get_time(r, row, &b->time_ns, err);
 	if (!rc)
 		rc = get_bins(r, row, b, err);
+	if (!rc)
+		fill_untold(b);
 	if (!rc && b->min_ns > b->max_ns)
 		rc = bad_row(r, err, "is above max_ns", "min_ns");
 	b->count = (double)count;

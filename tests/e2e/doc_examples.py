@@ -24,7 +24,7 @@ SHAPES = [
     (re.compile(r"(?<=attached by )[a-z_.]+(?:, [a-z_.]+)*(?=, \d)"), "RUNG"),
     (re.compile(r"\b0x[0-9a-f]+"), "N"),
     (re.compile(r"\b\d\d:\d\d:\d\d(?:\.\d+)?"), "N"),
-    (re.compile(r"(?<![\w.])[+-]?\d+(?:,\d{3})*(?:\.\d+)?" + UNIT), "N"),
+    (re.compile(r"(?<![\w.])<?[+-]?\d+(?:,\d{3})*(?:\.\d+)?" + UNIT), "N"),
     (re.compile(r"(?<=N)[?=]"), ""),
     (re.compile(r"\b(?:faster|slower|same|mixed|undecided)$"), "VERDICT"),
     (re.compile(r"\s+"), " "),

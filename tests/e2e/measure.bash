@@ -110,7 +110,7 @@ agrees_within() {
 	told "low_$key" "$function" "$@"
 	low=$REPLY
 	pick "$key" "$row" || fail "no $key in $row"
-	value=$REPLY
+	value=${REPLY/null/0} # less than the floor
 	told "high_$key" "$function" "$@"
 	within "$what of $function $*" "$low" "$value" "$REPLY" "$slack"
 }
@@ -126,14 +126,19 @@ encloses() {
 
 # Every row is consistent in itself.
 latencies_add_up() {
-	local line key previous n total least most
+	local line key previous n total least most floor
 	while read -r line; do
 		pick count "$line" || fail "no count in $line"
 		n=$REPLY
 		((n)) || continue
 		previous=0
+		pick floor_ns "$line" || fail "no floor in $line"
+		floor=$REPLY
+		# what is less than the floor is null
 		for key in min_ns p50_ns p90_ns p99_ns p999_ns max_ns; do
 			pick "$key" "$line" || fail "no $key in $line"
+			[[ $REPLY == null ]] || ((REPLY >= floor)) || fail "$key is below the floor in $line"
+			REPLY=${REPLY/null/0}
 			((previous <= REPLY)) || fail "$key is less than the one before it in $line"
 			previous=$REPLY
 			[[ $key != min_ns ]] || least=$REPLY
@@ -141,9 +146,14 @@ latencies_add_up() {
 		most=$previous
 		pick total_ns "$line" || fail "no total_ns in $line"
 		total=$REPLY
-		((n * least <= total && total <= n * most)) || fail "the total does not fit in $line"
+		most=$((most > floor ? most : floor))
 		pick avg_ns "$line" || fail "no avg_ns in $line"
-		((n * (${REPLY%.*} - 1) <= total && total <= n * (${REPLY%.*} + 1))) || fail "the average does not fit in $line"
+		assert_eq "total and average can both be told, or not, in $line" "$([[ $total == null ]] && echo null)" \
+			"$([[ $REPLY == null ]] && echo null)"
+		if [[ $total != null ]]; then
+			((n * least <= total && total <= n * most)) || fail "the total does not fit in $line"
+			((n * (${REPLY%.*} - 1) <= total && total <= n * (${REPLY%.*} + 1))) || fail "the average does not fit in $line"
+		fi
 		pick stddev_ns "$line" || fail "no stddev_ns in $line"
 		((${REPLY%.*} <= most - least + 1)) || fail "the deviation does not fit in $line"
 		sum_of_buckets "$line"

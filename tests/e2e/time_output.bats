@@ -90,6 +90,23 @@ teardown() { e2e_teardown; }
 	(($(latency min_ns work) <= $(latency floor_ns work))) || fail "an empty function takes longer than nothing: $(<out)"
 }
 
+@test "what is too short to be told is less than the floor, not 0: in text, JSON and CSV" {
+	local floor
+	fs_time "$FIXTURES/calls:work" -- "$FIXTURES/calls" 2000
+	assert_eq "median, JSON" null "$(latency p50_ns work)"
+	assert_eq "least, JSON" null "$(latency min_ns work)"
+	(($(latency floor_ns work) > 0)) || fail "no floor: $(<out)"
+	fs_ok time --wide -o data "$FIXTURES/calls:work" -- "$FIXTURES/calls" 2000
+	floor='<[0-9.]+ [um]?s|<[0-9.]+ ns'
+	assert_match "row" "$(grep '^work' data)" "^work( [*!])? +2000 .* ($floor) .* ($floor) "
+	refute_match "text" "$(<data)" '0\.00 ns'
+	fs_ok time -f csv -o data "$FIXTURES/calls:work" -- "$FIXTURES/calls" 2000
+	# kind,binary,function,count,total,min,avg,max,stddev,p50
+	assert_match "line" "$(tail -n 1 data)" '^uprobe,[^,]+,work,2000,[0-9]*,,[0-9]*,[0-9]*,[0-9]+,,'
+	fs_ok time -z -o data "$FIXTURES/calls:never" "$FIXTURES/calls:work" -- "$FIXTURES/calls" 3
+	assert_match "not called" "$(grep '^never' data)" '^never +0( +-)+$'
+}
+
 @test "what is mostly probes is marked: more was taken out than is left" {
 	local raw total
 	fs_time --raw "$FIXTURES/nest:nest_dive" -- "$FIXTURES/nest" deep 50 0 20

@@ -153,12 +153,13 @@ static void text_wide(void **state)
 	begin(&w, &fsc_sink_text);
 	w.sink.wide = true;
 	write_latency(&w, two_lines());
-	end(&w, "FUNCTION               CALLS    TOTAL      MIN      AVG      P50      P90      P99"
-		"    P99.9      MAX   STDDEV\n"
-		"work                       4  5.05 us  1.01 us  1.26 us  1.01 us  2.03 us  2.03 us"
-		"  2.03 us  2.03 us   512 ns\n"
-		"ns::rest(int, char) *      3  39.0 ns  5.00 ns  13.0 ns  5.00 ns  29.0 ns  29.0 ns"
-		"  29.0 ns  29.0 ns  13.9 ns\n" STAR);
+	end(&w,
+	    "FUNCTION               CALLS     TOTAL      MIN      AVG      P50      P90      P99"
+	    "    P99.9      MAX   STDDEV\n"
+	    "work                       4   5.05 us  1.01 us  1.26 us  1.01 us  2.03 us  2.03 us"
+	    "  2.03 us  2.03 us   512 ns\n"
+	    "ns::rest(int, char) *      3  <2.70 us  <900 ns  <900 ns  <900 ns  <900 ns  <900 ns"
+	    "  <900 ns  <900 ns  13.9 ns\n" STAR);
 }
 
 /* Floors differ by row: the range is named. What is above its floor, but mostly probes, says so. */
@@ -177,11 +178,16 @@ static void text_marks(void **state)
 	begin(&w, &fsc_sink_text);
 	write_latency(&w, l);
 	end(&w,
-	    "FUNCTION               CALLS    TOTAL      AVG      P50      P90      P99      MAX\n"
-	    "work                       4  5.05 us  1.26 us  1.01 us  2.03 us  2.03 us  2.03 us\n"
-	    "ns::rest(int, char) *      3  39.0 ns  13.0 ns  5.00 ns  29.0 ns  29.0 ns  29.0 ns\n"
-	    "work *                     2  2.10 us  1.05 us  1.00 us  1.10 us  1.10 us  1.10 us\n"
-	    "work !                     2  2.10 us  1.05 us  1.00 us  1.10 us  1.10 us  1.10 us\n"
+	    "FUNCTION               CALLS     TOTAL       AVG       P50       P90       P99       "
+	    "MAX\n"
+	    "work                       4   5.05 us   1.26 us   1.01 us   2.03 us   2.03 us   2.03 "
+	    "us\n"
+	    "ns::rest(int, char) *      3  <2.70 us   <900 ns   <900 ns   <900 ns   <900 ns   <900 "
+	    "ns\n"
+	    "work *                     2  <4.00 us  <2.00 us  <2.00 us  <2.00 us  <2.00 us  <2.00 "
+	    "us\n"
+	    "work !                     2   2.10 us   1.05 us   1.00 us   1.10 us   1.10 us   1.10 "
+	    "us\n"
 	    "* at the noise floor: shorter than the 900 ns to 2.00 us that the probes themselves "
 	    "take\n"
 	    "! mostly probes: more was subtracted for them than is left, so it is uncertain; see "
@@ -200,13 +206,14 @@ static void text_narrow_with_parts(void **state)
 	l.parts =
 	    (struct fsc_latency_parts){.self = true, .off_cpu = true, .slow = true, .raw = true};
 	write_latency(&w, l);
-	end(&w, "times in us\n"
-		"FUNCTION               CALLS  TOTAL   SELF  ON-CPU  OFF-CPU    AVG  RAW-AVG    P50"
-		"    P90    P99    MAX  SLOW\n"
-		"work                       4  5.052  2.526   4.042    1.010  1.263    2.263  1.007"
-		"  2.031  2.031  2.031     3\n"
-		"ns::rest(int, char) *      3  0.039  0.019   0.032    0.007  0.013    1.013  0.005"
-		"  0.029  0.029  0.029     2\n" STAR);
+	end(&w,
+	    "times in us\n"
+	    "FUNCTION               CALLS   TOTAL    SELF  ON-CPU  OFF-CPU     AVG  RAW-AVG     P50"
+	    "     P90     P99     MAX  SLOW\n"
+	    "work                       4   5.052  <3.602   4.042    1.010   1.263    2.263   1.007"
+	    "   2.031   2.031   2.031     3\n"
+	    "ns::rest(int, char) *      3  <2.701  <2.701  <2.701    0.007  <0.900    1.013  <0.900"
+	    "  <0.900  <0.900  <0.900     2\n" STAR);
 }
 
 static struct fsc_latencies one_line(void)
@@ -284,11 +291,34 @@ static void text_histograms_of_all_lines(void **state)
 	end(&w, "times in ns\n"
 		"COMM        PID  TID  FUNCTION  CALLS  TOTAL  AVG  P50  P90  P99  MAX\n"
 		"a\\x0d\\x0ab    1   10  f\\x1b[2J      1      3    3    3    3    3    3\n"
-		"a\\x0d\\x0ab    2   20  f\\x1b[2J      0      0    0    0    0    0    0\n"
+		"a\\x0d\\x0ab    2   20  f\\x1b[2J      0      -    -    -    -    -    -\n"
 		"\n"
 		"f\\x1b[2J, a\\x0d\\x0ab, process 1, thread 10:\n"
 		"FROM  TO  CALLS  \n"
 		"   2   4      1  |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n");
+}
+
+/* What is below the floor is one bin. */
+static void text_histogram_from_the_floor_on(void **state)
+{
+	struct fsc_latencies l = one_line();
+	struct written w;
+
+	(void)state;
+	FSC_AT(struct fsc_latency, &l.rows, 0)->floor_ns = 17;
+	begin(&w, &fsc_sink_text);
+	w.sink.width = 80;
+	w.sink.unit = FSC_UNIT_NS;
+	write_latency(&w, l);
+	end(&w, "times in ns\n"
+		"FUNCTION  CALLS  TOTAL  AVG  P50  P90  P99  MAX\n"
+		"work *        4    <68  <17  <17   30   30   30\n"
+		"min <17, p99.9 30, standard deviation 12\n"
+		"* at the noise floor: shorter than the 17.0 ns that the probes themselves take\n"
+		"\n"
+		"FROM  TO  CALLS  \n"
+		"   0  16      3  |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n"
+		"  16  32      1  |@@@@@@@@@@@@@@                          |\n");
 }
 
 static void json_plain(void **state)
@@ -306,8 +336,9 @@ static void json_plain(void **state)
 	    "\"buckets\":[[992,1008,3],[2016,2048,1]]}\n"
 	    "{\"type\":\"latency\",\"kind\":\"uprobe\",\"binary\":\"/usr/bin/prog\","
 	    "\"function\":\"ns::rest(int, char)\",\"symbol\":\"_ZN2ns4restEic\",\"count\":3,"
-	    "\"total_ns\":39,\"min_ns\":5,\"avg_ns\":13,\"p50_ns\":5,\"p90_ns\":29,\"p99_ns\":29,"
-	    "\"p999_ns\":29,\"max_ns\":29,\"stddev_ns\":14,\"floor_ns\":900,\"at_floor\":true,"
+	    "\"total_ns\":null,\"min_ns\":null,\"avg_ns\":null,\"p50_ns\":null,\"p90_ns\":null,"
+	    "\"p99_ns\":null,\"p999_ns\":null,\"max_ns\":null,\"stddev_ns\":14,\"floor_ns\":900,"
+	    "\"at_floor\":true,"
 	    "\"mostly_probes\":true,"
 	    "\"buckets\":[[5,6,2],[29,30,1]]}\n");
 }
@@ -354,7 +385,7 @@ static void csv_plain(void **state)
 		"p99_ns,p999_ns,self_total_ns,off_cpu_ns,slow,floor_ns\n"
 		"uprobe,/usr/bin/prog,work,4,5052,1007,1263,2031,512,1007,2031,2031,2031,2526,1010,"
 		"3,900\n"
-		"uprobe,/usr/bin/prog,\"ns::rest(int, char)\",3,39,5,13,29,14,5,29,29,29,19,7,2,"
+		"uprobe,/usr/bin/prog,\"ns::rest(int, char)\",3,,,,,14,,,,,19,7,2,"
 		"900\n");
 }
 
@@ -433,6 +464,7 @@ int main(void)
 	    cmocka_unit_test(text_histogram_of_a_single_line),
 	    cmocka_unit_test(text_histogram_of_equal_bins),
 	    cmocka_unit_test(text_histograms_of_all_lines),
+	    cmocka_unit_test(text_histogram_from_the_floor_on),
 	    cmocka_unit_test(json_plain),
 	    cmocka_unit_test(json_of_everything),
 	    cmocka_unit_test(csv_plain),
