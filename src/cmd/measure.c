@@ -435,6 +435,7 @@ int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err)
 		rc = fsc_measure_budget(m.o, &m.max_overhead, err);
 	if (rc)
 		return rc;
+	ro.sink.cost = m.o->cost;
 	if (m.max_overhead > 0)
 		ro.tick_s = BUDGET_TICK;
 	fsc_targets_init(&m.targets);

@@ -17,7 +17,7 @@ struct fsc_measure_opts {
 	struct fsc_output_opts out;
 	const char *comm, *cgroup;
 	const char *max_overhead;
-	bool follow, no_follow, fast_uprobes, exit_code;
+	bool follow, no_follow, fast_uprobes, exit_code, cost;
 	int via, returns;
 };
 

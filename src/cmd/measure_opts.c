@@ -26,6 +26,8 @@ const struct fsc_opt fsc_measure_opts[] = {
      via_names},
     {0, "max-overhead", FSC_OPT_STRING, offsetof(struct fsc_measure_opts, max_overhead), "PCT",
      "throttle functions that cost more CPU time", NULL},
+    {0, "cost", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, cost), NULL,
+     "also what the probes of each function cost", NULL},
     {0, "returns", FSC_OPT_CHOICE, offsetof(struct fsc_measure_opts, returns), "HOW",
      "catch returns by", returns_names},
     {0, "fast-uprobes", FSC_OPT_FLAG, offsetof(struct fsc_measure_opts, fast_uprobes), NULL,
@@ -76,6 +78,11 @@ int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 		return fsc_err_usage(err, "--follow and --no-follow cannot be combined");
 	if (o->exit_code && !plan->command)
 		return fsc_err_usage(err, "--exit-code needs a command whose status is passed on");
+	if (o->cost && plan->view->data == FSC_DATA_CALLS)
+		return fsc_err_usage(err,
+				     "--cost is for functions, of which %s has a line per "
+				     "call; the footer says what all of them cost",
+				     plan->view->command);
 	if (o->comm && !o->comm[0])
 		return fsc_err_usage(err, "--comm needs a name");
 	if (o->cgroup && !o->cgroup[0])

@@ -30,6 +30,7 @@ struct fsc_latency {
 	struct fsc_ticks ticks;
 	struct fsc_recent recent;
 	double floor_ns; /* cost of the probes, already subtracted */
+	double hit_ns;	 /* what the probes cost for each call; 0: unknown */
 	bool folded;	 /* of a monitor: one of too many, exported in one sum with the others */
 	/* Of a monitor, borrowed: labels of its processes, the same names in all rows; and what is
 	 * known of a single process. */

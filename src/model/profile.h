@@ -31,6 +31,7 @@ struct fsc_func {
 	struct fsc_sampled sampled;
 	uint64_t records_lost; /* of its calls: its ring was full */
 	bool looped;	       /* a loop begins at the probe: each round counts as a call */
+	double hit_ns;	       /* what a hit costs, or a call where it is timed; 0: unknown */
 };
 
 /* One row of a count: a function, its keys, and the count. */

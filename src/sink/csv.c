@@ -64,17 +64,27 @@ static void begin_line(const struct fsc_sink *s, uint64_t time_ns, const struct 
 	fsc_csv_names(f->kind, f->binary, f->name, b);
 }
 
+void fsc_csv_cost(double hits, double hit_ns, struct fsc_buf *b)
+{
+	if (hit_ns > 0)
+		fsc_buf_printf(b, "%.0f", hits * hit_ns);
+}
+
 static void csv_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
 {
 	if (!s->begun)
-		add_header(s, p->by, "count\n", b);
+		add_header(s, p->by, s->cost ? "count,cost_ns\n" : "count\n", b);
 	s->begun = true;
 	for (size_t i = 0; i < p->counts.n; i++) {
 		const struct fsc_count *c = FSC_AT(struct fsc_count, &p->counts, i);
 
 		begin_line(s, p->time_ns, &p->funcs[c->func], b);
 		add_keys(p->by, c, b);
-		fsc_buf_printf(b, "%llu\n", (unsigned long long)c->count);
+		fsc_buf_printf(b, "%llu", (unsigned long long)c->count);
+		fsc_buf_puts(b, s->cost ? "," : "");
+		if (s->cost)
+			fsc_csv_cost((double)c->count, p->funcs[c->func].hit_ns, b);
+		fsc_buf_putc(b, '\n');
 	}
 }
 
@@ -104,8 +114,10 @@ static void csv_latency(struct fsc_sink *s, const struct fsc_latencies *l, struc
 		add_header(
 		    s, l->by,
 		    "count,total_ns,min_ns,avg_ns,max_ns,stddev_ns,p50_ns,p90_ns,p99_ns,p999_ns,"
-		    "self_total_ns,off_cpu_ns,slow,floor_ns\n",
+		    "self_total_ns,off_cpu_ns,slow,floor_ns",
 		    b);
+	if (!s->begun)
+		fsc_buf_puts(b, s->cost ? ",cost_ns\n" : "\n");
 	s->begun = true;
 	for (size_t i = 0; i < l->rows.n; i++) {
 		const struct fsc_latency *row = FSC_AT(struct fsc_latency, &l->rows, i);
@@ -125,8 +137,12 @@ static void csv_latency(struct fsc_sink *s, const struct fsc_latencies *l, struc
 			add_sum(b, row, (double)m->self_total);
 		else
 			fsc_buf_printf(b, ",%llu", (unsigned long long)m->self_total);
-		fsc_buf_printf(b, ",%llu,%llu,%.0f\n", (unsigned long long)m->off_total,
+		fsc_buf_printf(b, ",%llu,%llu,%.0f", (unsigned long long)m->off_total,
 			       (unsigned long long)m->slow, row->floor_ns);
+		fsc_buf_puts(b, s->cost ? "," : "");
+		if (s->cost)
+			fsc_csv_cost((double)m->count, row->hit_ns, b);
+		fsc_buf_putc(b, '\n');
 	}
 }
 

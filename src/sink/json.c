@@ -44,6 +44,14 @@ void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b)
 	fsc_json_bool_if(b, "sampled", f->sampled.windows);
 }
 
+void fsc_json_cost(double hits, double hit_ns, struct fsc_buf *b)
+{
+	if (hit_ns > 0)
+		fsc_json_real(b, "cost_ns", hits * hit_ns, 0);
+	else
+		fsc_json_null(b, "cost_ns");
+}
+
 static void json_profile(struct fsc_sink *s, const struct fsc_profile *p, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < p->counts.n; i++) {
@@ -55,6 +63,8 @@ static void json_profile(struct fsc_sink *s, const struct fsc_profile *p, struct
 		fsc_json_function(&p->funcs[c->func], b);
 		add_keys(p->by, c, b);
 		fsc_json_uint(b, "count", c->count);
+		if (s->cost)
+			fsc_json_cost((double)c->count, p->funcs[c->func].hit_ns, b);
 		fsc_json_line_end(b);
 	}
 }
@@ -163,6 +173,8 @@ void fsc_json_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct 
 		fsc_json_real(b, "floor_ns", row->floor_ns, 0);
 		fsc_json_bool(b, "at_floor", fsc_latency_at_floor(row));
 		fsc_json_bool(b, "mostly_probes", fsc_latency_mostly_probes(row));
+		if (s->cost)
+			fsc_json_cost((double)m->count, row->hit_ns, b);
 		if (l->parts.recent)
 			add_recent(row, b);
 		add_buckets(row, b);

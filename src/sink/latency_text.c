@@ -47,8 +47,18 @@ static void put_told(const struct fsc_sink *s, const struct fsc_latency *row, do
 
 /* The columns of numbers, shown depending on options and room. TIME: of a call, SUM: of all, SPAN:
  * one from which nothing was subtracted. */
-enum column_unit { TIME, SUM, SPAN, CALLS, RATE };
-enum column_when { ALWAYS, WIDE, WITH_RATE, WITH_TOTAL, WITH_RAW, WITH_SELF, WITH_OFF, WITH_SLOW };
+enum column_unit { TIME, SUM, SPAN, CALLS, RATE, COST };
+enum column_when {
+	ALWAYS,
+	WIDE,
+	WITH_RATE,
+	WITH_TOTAL,
+	WITH_RAW,
+	WITH_SELF,
+	WITH_OFF,
+	WITH_SLOW,
+	WITH_COST
+};
 
 struct column {
 	const char *title;
@@ -120,6 +130,7 @@ static const struct column columns[] = {
     {"MAX", max_of, 0, ALWAYS, TIME},
     {"STDDEV", fsc_latency_stddev, 0, WIDE, SPAN},
     {"SLOW", slow_of, 0, WITH_SLOW, CALLS},
+    {"COST", count_of, 0, WITH_COST, COST},
 };
 
 static bool is_shown(const struct column *c, const struct fsc_sink *s,
@@ -135,6 +146,7 @@ static bool is_shown(const struct column *c, const struct fsc_sink *s,
 	    [WITH_SELF] = l->parts.self,
 	    [WITH_OFF] = l->parts.off_cpu,
 	    [WITH_SLOW] = l->parts.slow,
+	    [WITH_COST] = s->cost,
 	};
 
 	return shown[c->when];
@@ -151,6 +163,8 @@ static void put_cell(const struct fsc_sink *s, const struct fsc_latencies *l,
 		put_told(s, row, v, count_of(row), b);
 	else if (c->unit == SPAN)
 		put_time(s, v, b);
+	else if (c->unit == COST)
+		fsc_text_cost(v, row->hit_ns, b);
 	else if (c->unit == RATE)
 		fsc_fmt_rate(b, v / l->seconds);
 	else

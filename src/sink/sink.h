@@ -32,6 +32,7 @@ struct fsc_sink {
 	unsigned width;	  /* columns of the terminal; 0: do not cut anything */
 	enum fsc_unit unit;
 	bool wide;				    /* columns that do not fit 80 characters, too */
+	bool cost;				    /* what the probes of each row cost, too */
 	bool histograms;			    /* of every line, not only of a single one */
 	double linear_min, linear_max, linear_step; /* ns; step 0: bins by powers of two */
 	enum fsc_stack_view view;
@@ -145,6 +146,10 @@ void fsc_csv_names(const char *kind, const char *binary, const char *function, s
 
 /* Shared by formats made of text: the books as lines. */
 void fsc_sink_books(const struct fsc_summary *sum, struct fsc_buf *b);
+/* What the probes of a row cost: with sink->cost only. */
+void fsc_text_cost(double hits, double hit_ns, struct fsc_buf *b);
+void fsc_json_cost(double hits, double hit_ns, struct fsc_buf *b);
+void fsc_csv_cost(double hits, double hit_ns, struct fsc_buf *b);
 /* Parts of the text format that have a file of their own; the first begins a report. */
 void fsc_text_begin(struct fsc_sink *s, uint64_t time_ns, struct fsc_buf *b);
 void fsc_text_latency(struct fsc_sink *s, const struct fsc_latencies *l, struct fsc_buf *b);

@@ -9,7 +9,8 @@ static void add_header(const struct fsc_sink *s, const struct fsc_stacks *t, str
 	fsc_buf_puts(b, "kind,binary,function,");
 	fsc_buf_puts(b, t->per_process ? "pid," : "");
 	fsc_buf_puts(b, "comm,count,");
-	fsc_buf_puts(b, t->by_time ? "time_ns,frames\n" : "frames\n");
+	fsc_buf_puts(b, t->by_time ? "time_ns," : "");
+	fsc_buf_puts(b, s->cost ? "cost_ns,frames\n" : "frames\n");
 }
 
 static void add_frames(const struct fsc_stacks *t, const struct fsc_stack *s, struct fsc_buf *raw,
@@ -44,6 +45,9 @@ void fsc_csv_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct fs
 		fsc_buf_printf(b, "%llu,", (unsigned long long)s->calls);
 		if (t->by_time)
 			fsc_buf_printf(b, "%llu,", (unsigned long long)s->time_ns);
+		if (sink->cost)
+			fsc_csv_cost((double)s->calls, f->hit_ns, b);
+		fsc_buf_puts(b, sink->cost ? "," : "");
 		add_frames(t, s, &raw, b);
 		fsc_buf_putc(b, '\n');
 	}

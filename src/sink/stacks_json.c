@@ -38,6 +38,8 @@ void fsc_json_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct f
 		fsc_json_uint(b, "count", s->calls);
 		if (t->by_time)
 			fsc_json_uint(b, "time_ns", s->time_ns);
+		if (sink->cost)
+			fsc_json_cost((double)s->calls, f->hit_ns, b);
 		add_frames(t, s, b);
 		fsc_json_line_end(b);
 	}

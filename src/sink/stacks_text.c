@@ -21,8 +21,8 @@ static void add_frame(const struct fsc_stacks *t, const struct fsc_frame *f, str
 	fsc_buf_puts(b, f->inlined ? " (inlined)" : "");
 }
 
-static void add_stack(const struct fsc_stacks *t, const struct fsc_stack *s, struct fsc_buf *raw,
-		      struct fsc_buf *b)
+static void add_stack(const struct fsc_stacks *t, const struct fsc_stack *s, bool cost,
+		      struct fsc_buf *raw, struct fsc_buf *b)
 {
 	if (t->n_funcs > 1) {
 		fsc_fmt_term(b, t->funcs[s->func].name);
@@ -49,14 +49,18 @@ static void add_stack(const struct fsc_stacks *t, const struct fsc_stack *s, str
 	if (t->by_time)
 		fsc_buf_printf(b, " in %llu call%s", (unsigned long long)s->calls,
 			       s->calls == 1 ? "" : "s");
+	if (cost) {
+		fsc_buf_puts(b, ", cost ");
+		fsc_text_cost((double)s->calls, t->funcs[s->func].hit_ns, b);
+	}
 	fsc_buf_putc(b, '\n');
 }
 
-static void add_list(const struct fsc_stacks *t, struct fsc_buf *raw, struct fsc_buf *b)
+static void add_list(const struct fsc_stacks *t, bool cost, struct fsc_buf *raw, struct fsc_buf *b)
 {
 	for (size_t i = 0; i < t->stacks.n; i++) {
 		fsc_buf_puts(b, i ? "\n" : "");
-		add_stack(t, FSC_AT(struct fsc_stack, &t->stacks, i), raw, b);
+		add_stack(t, FSC_AT(struct fsc_stack, &t->stacks, i), cost, raw, b);
 	}
 }
 
@@ -131,7 +135,7 @@ void fsc_text_stacks(struct fsc_sink *s, const struct fsc_stacks *t, struct fsc_
 
 	fsc_text_begin(s, t->time_ns, b);
 	if (s->view == FSC_VIEW_LIST)
-		add_list(t, &raw, b);
+		add_list(t, s->cost, &raw, b);
 	else
 		add_tree(t, s->view == FSC_VIEW_BOTTOM_UP, &raw, b);
 	if (t->left_out) {

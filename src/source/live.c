@@ -100,6 +100,12 @@ static void log_cost(const struct fsc_live *l, int what)
 		ns->inner);
 }
 
+static void fill_costs(struct fsc_live *l)
+{
+	for (uint32_t i = 0; i < l->targets->rows.n; i++)
+		l->funcs[i].hit_ns = fsc_live_row_cost(l, i);
+}
+
 void fsc_live_calibrate(struct fsc_live *l)
 {
 	bool used[FSC_COST_MAX] = {false};
@@ -118,6 +124,7 @@ void fsc_live_calibrate(struct fsc_live *l)
 		else
 			log_cost(l, c);
 	}
+	fill_costs(l);
 }
 
 int fsc_live_recalibrate(struct fsc_live *l, struct fsc_err *err)
@@ -127,8 +134,11 @@ int fsc_live_recalibrate(struct fsc_live *l, struct fsc_err *err)
 	for (int c = 0; c < FSC_COST_MAX; c++)
 		if (l->costs.known[c])
 			less |= fsc_calibrate_again(l->session, (enum fsc_cost)c, &l->costs.ns[c]);
-	return less && fsc_session_options(l->session)->mode == FSC_MODE_TIME ? fsc_live_arm(l, err)
-									      : 0;
+	if (less)
+		fill_costs(l);
+	if (!less || fsc_session_options(l->session)->mode != FSC_MODE_TIME)
+		return 0;
+	return fsc_live_arm(l, err);
 }
 
 void fsc_live_log_costs(const struct fsc_live *l)
@@ -260,6 +270,7 @@ static int add_slot(const struct fsc_count_key *key, uint32_t slot, void *arg)
 	fill_key(t->live, key, &row->key);
 	fsc_session_slot(t->live->session, slot, row->slot);
 	row->floor_ns = fsc_live_row_floor(t->live, key->row);
+	row->hit_ns = fsc_live_row_cost(t->live, key->row);
 	return 0;
 }
 

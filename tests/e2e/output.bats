@@ -260,3 +260,37 @@ sum_so_far() {
 	((status != 0)) || fail "writing into a closed pipe was a success"
 	ask stop
 }
+
+# costs_add_up TYPE: what the rows cost is what the summary says that all cost, to a ns each.
+costs_add_up() {
+	local n sum=0 each all
+	while read -r n; do sum=$((sum + n)); done < <(values cost_ns "type=$1")
+	each=$(field ns_per_hit "$(summary cost)")
+	all=$(awk -v seen="$(summary seen)" -v each="$each" 'BEGIN { printf "%.0f", seen * each }')
+	# ns_per_hit has a decimal
+	((sum > 0 && (sum - all) ** 2 <= (2 + $(summary seen) / 10) ** 2)) || fail "rows cost $sum, all cost $all: $(<out)"
+}
+
+@test "--cost: what each function costs, in sum what all cost" {
+	local format
+	fs_ok count --cost -f json "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
+	costs_add_up count
+	fs_ok time --cost -f json "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
+	costs_add_up latency
+	fs_ok stack --cost -f json "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains"
+	costs_add_up stack
+	fs_ok count "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
+	refute_match "without --cost" "$(<out)" COST
+	fs_ok count --cost "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
+	assert_match text "$(<out)" $'CALLS +COST\nwork +1009 +[0-9.]+ [um]s\n'
+	fs_ok time --cost "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
+	assert_match text "$(<out)" $'MAX +COST\nwork.* [0-9.]+ [um]s\n'
+	fs_ok stack --cost "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains"
+	assert_match text "$(<out)" '30, cost [0-9.]+ [um]s'
+	for command in count "time" stack; do
+		fs_ok "$command" --cost -f csv "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains"
+		assert_match "$command, csv" "$(head -n 1 out)" '(^|,)cost_ns(,|$)'
+		assert_eq "$command, columns" 1 "$(sed 's/[^,]//g' out | sort -u | wc -l)"
+	done
+	fs_error 2 "a line per call" trace --cost "$FIXTURES/calls:work" -d 1
+}
