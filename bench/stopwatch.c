@@ -5,8 +5,8 @@
  * stderr or descriptor 3
  *
  * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed
- * too. With STOPWATCH_DROP the tracer is killed once it is armed and not waited for: some take
- * minutes to go. */
+ * too. A tracer that has not ended STOPWATCH_LIMIT seconds (60) after SIGINT is killed and not waited
+ * for: some take minutes to go. Then "-" is printed for what was not measured. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,9 +48,23 @@ static void drain(FILE *f)
 	_exit(0);
 }
 
+/* Whether it ended in time. */
+static int ends_in_time(pid_t pid, double limit_ms, struct rusage *ru)
+{
+	double since = now_ms();
+	int status;
+
+	while (!wait4(pid, &status, WNOHANG, ru)) {
+		if (now_ms() - since > limit_ms)
+			return 0;
+		usleep(200);
+	}
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
-	const char *then = getenv("STOPWATCH_THEN");
+	const char *then = getenv("STOPWATCH_THEN"), *limit = getenv("STOPWATCH_LIMIT");
 	struct rusage ru;
 	double start, armed, stop;
 	int out[2], status;
@@ -84,14 +98,12 @@ int main(int argc, char **argv)
 	if (then && system(then))
 		return 1;
 	stop = now_ms();
-	if (getenv("STOPWATCH_DROP")) {
+	kill(pid, SIGINT);
+	if (!ends_in_time(pid, (limit ? atof(limit) : 60) * 1e3, &ru)) {
 		kill(pid, SIGKILL);
 		printf("%.3f - -\n", armed - start);
 		return 0;
 	}
-	kill(pid, SIGINT);
-	while (wait4(pid, &status, 0, &ru) < 0 && errno == EINTR)
-		;
 	printf("%.3f %.3f %ld\n", armed - start, now_ms() - stop, ru.ru_maxrss);
 	return 0;
 }
