@@ -129,6 +129,66 @@ never_back() {
 	assert_timed work $((101 + 102 + 103 + 1000))
 }
 
+# batch FIRST N: N programs of their own, watched at a time; each calls work() ten times. Afterwards nothing of them is attached.
+batch() {
+	local i fd fds=() pids=()
+	for ((i = $1; i < $1 + $2; i++)); do
+		cp "$FIXTURES/runner" "many$i"
+		echo "$i" >>"many$i"
+		mkfifo "in$i"
+		exec {fd}<>"in$i"
+		fds+=("$fd")
+		"$TMP/many$i" <"in$i" >"said$i" 3>&- &
+		pids+=("$!")
+		PIDS+=("$!")
+	done
+	eventually attached_now "$2"
+	HELD_KB=$(resident_kb)
+	for fd in "${fds[@]}"; do
+		echo go 10 >&"$fd"
+	done
+	eventually all_said "$2"
+	kill "${pids[@]}"
+	wait "${pids[@]}" || true
+	for fd in "${fds[@]}"; do exec {fd}>&-; done
+	rm many* in* said*
+	eventually nothing_attached
+}
+
+all_said() {
+	(($(grep -l done said* | wc -l) == $1))
+}
+
+nothing_attached() {
+	ctl reload
+	attached_now 0
+}
+
+resident_kb() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$FS/status"
+}
+
+# kernel_objects WHAT: how many maps or links the monitor holds.
+kernel_objects() {
+	grep -ls "^$1_id" /proc/"$FS"/fdinfo/* | wc -l
+}
+
+@test "fleet: many different programs: all calls, one set of maps, 20 kB at most for each that is watched, and nothing left of them" {
+	local maps links before
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "many*"}}'
+	snoop
+	batch 0 5
+	before=$(resident_kb)
+	batch 100 60
+	[[ -n $SANITIZED ]] || ((HELD_KB - before <= 60 * 20)) || fail "$before kB without, $HELD_KB kB with 60 programs"
+	maps=$(kernel_objects map) links=$(kernel_objects link)
+	batch 200 60
+	assert_eq maps "$maps" "$(kernel_objects map)"
+	assert_eq links "$links" "$(kernel_objects link)"
+	ended
+	assert_eq calls 1250 "$(calls type=latency function=work)"
+}
+
 # paid: the page has hits of strangers, and what they cost. Until it is known that one is a stranger, its calls are pending.
 paid() {
 	ask go 10
