@@ -156,7 +156,7 @@ batch() {
 }
 
 all_said() {
-	(($(grep -l done said* | wc -l) == $1))
+	(($(grep -l '^done' said* | wc -l) == $1))
 }
 
 nothing_attached() {
