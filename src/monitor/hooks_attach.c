@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "monitor/hooks_priv.h"
+#include "proc/task.h"
 
 enum {
 	STACKS = 4096,	    /* of slow calls, in the kernel at a time */
@@ -171,10 +172,21 @@ static int number_rows(struct fsc_hooks *h, struct hooked *f, struct fsc_err *er
 	return rc;
 }
 
+/* Whether the kernel can limit links to the targets: it knows their memory by their main threads,
+ * which may have exited while others go on. Then all processes have the probes, and verdicts
+ * decide. */
+static bool can_limit(const struct fsc_filter *t)
+{
+	for (size_t i = 0; i < t->pids.n; i++)
+		if (fsc_task_is_zombie(*FSC_AT(pid_t, &t->pids, i)))
+			return false;
+	return fsc_filter_only_pids(t);
+}
+
 static int open_part(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
 	const struct fsc_filter *t = &h->config->targets;
-	bool limited = fsc_filter_only_pids(t);
+	bool limited = can_limit(t);
 	const struct fsc_part_opts opts = {.pids = limited ? t->pids.data : NULL,
 					   .n_pids = limited ? t->pids.n : 0,
 					   .per_row = h->config->max_overhead > 0,

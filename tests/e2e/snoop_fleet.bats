@@ -279,3 +279,27 @@ paid() {
 	ended
 	assert_eq calls 7 "$(calls type=latency "binary=$TMP/briefing")"
 }
+
+# is_zombie PID: its main thread has exited.
+is_zombie() {
+	[[ $(<"/proc/$1/stat") == *') Z '* ]]
+}
+
+@test "fleet: targets by pid whose main threads have exited: files that are attached before it and after" {
+	cp "$FIXTURES/runner" one
+	start_runner "$TMP/one"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/one"}}, "targets": {"pids": ['"$RUNNER"']}'
+	snoop
+	ask go 11
+	ask leave
+	eventually is_zombie "$RUNNER"
+	ask go 13
+	ctl reload
+	ask go 17
+	ended
+	assert_timed work 41
+	snoop
+	ask go 19
+	ended
+	assert_timed work 19
+}
