@@ -3,6 +3,7 @@
 #ifndef FSC_BPF_GPU_SEND_H
 #define FSC_BPF_GPU_SEND_H
 
+#include "copies.bpf.h"
 #include "gpu_read.bpf.h"
 
 struct {
@@ -137,6 +138,50 @@ static __always_inline void note_code(struct hit *h, __u32 pid, __u64 instr)
 	h->hurry = true;
 }
 
+/* Calls that this thread has not left yet: their return addresses are the kernel's. */
+static __always_inline void find_hijacked(const struct gpu_thread *t, struct fsc_hijacked *to)
+{
+	__u32 depth = t->depth;
+
+#pragma unroll
+	for (int i = 0; i < FSC_HIJACKED; i++) {
+		const struct gpu_frame *f =
+		    &t->frames[(depth - 1 - i) & (FSC_GPU_FRAMES_DEPTH - 1)];
+
+		to->at[i] = to->was[i] = 0;
+		if (i >= depth)
+			continue;
+		to->at[i] = f->sp;
+		to->was[i] = f->caller;
+	}
+}
+
+/* A global function, which the verifier looks at once instead of at the end of every way that leads
+ * here. The registers of a user function's probe are those with which the thread entered the
+ * kernel. */
+__attribute__((noinline)) int unwound_call(__u32 row, struct fsc_hijacked *hijacked)
+{
+	const void *regs = (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+
+	if (!hijacked)
+		return -1;
+	return unwound_stack(regs, (__u64)COPY_PASSING << 32 | row, -1, hijacked);
+}
+
+/* By debug information. */
+static __always_inline void take_copy(struct hit *h)
+{
+	__u32 row = h->call >= FSC_GPU_CALIBRATE ? cfg.calibrate_row : h->call;
+	struct fsc_hijacked hijacked;
+	int id;
+
+	find_hijacked(h->t, &hijacked);
+	id = unwound_call(row, &hijacked);
+	h->t->out.rec.copy = id > 0 ? id : 0;
+	if (id == COPY_NO_ROOM && row != cfg.calibrate_row)
+		count_loss(FSC_LOSS_COPIES_FULL);
+}
+
 /* The thread's current stack: at a return, that of the caller. */
 static __always_inline void take_stacks(struct hit *h)
 {
@@ -146,10 +191,14 @@ static __always_inline void take_stacks(struct hit *h)
 	__u32 pid = r->pid;
 	long n;
 
-	guard_begin();
-	n = bpf_get_stack(h->ctx, s->stack, sizeof(s->stack), BPF_F_USER_STACK);
-	guard_end();
-	r->n_stack = n > 0 ? (__u32)n / 8 : 0;
+	if (cfg.copy_stacks) {
+		take_copy(h);
+	} else {
+		guard_begin();
+		n = bpf_get_stack(h->ctx, s->stack, sizeof(s->stack), BPF_F_USER_STACK);
+		guard_end();
+		r->n_stack = n > 0 ? (__u32)n / 8 : 0;
+	}
 	if (!gpu.python)
 		return;
 	py = bpf_map_lookup_elem(&gpu_pythons, &pid);
@@ -177,7 +226,7 @@ static __always_inline void fill_head(struct hit *h)
 	r->caller = h->caller;
 	r->context = h->t->context;
 	r->device = h->t->device - 1;
-	r->n_stack = r->n_python = r->n_name = r->pad = 0;
+	r->n_stack = r->n_python = r->n_name = r->copy = 0;
 	if (h->returned)
 		r->flags |= FSC_GPU_REC_RETURN;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));

@@ -3,8 +3,9 @@
 #define FSC_BPF_STACK_H
 
 #include "args.bpf.h"
+#include "copies.bpf.h"
 #include "rings.bpf.h"
-#include "wire/stack.h"
+#include "sample.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
@@ -53,7 +54,7 @@ static __always_inline void note_pid(__u32 pid)
 		count_seen(cfg.calibrate_row + FSC_COUNTER_PIDS);
 }
 
-enum { NO_STACK = -1, LOST_STACK = -2 };
+enum { NO_STACK = -1, LOST_STACK = -2, SENT_STACK = -3 };
 
 /* The stack was taken twice: if the IDs differ, it is lost. */
 static __always_inline long confirm_stack(long id, long again)
@@ -101,6 +102,29 @@ static __always_inline __s32 take_stack(const struct call *c, __u64 flags)
 	return LOST_STACK;
 }
 
+/* The registers of the program: those of the probe, or those with which it entered the kernel. */
+static __always_inline const void *user_regs(const struct call *c)
+{
+	return c->user ? c->ctx
+		       : (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
+}
+
+/* The user's part by debug information. A copy without room is a loss: of the hit, unless it is
+ * kept without its stack. */
+static __always_inline __s32 take_unwound(const struct call *c, __s32 kernel,
+					  enum copy_else or_else)
+{
+	__s32 id = unwound_stack(user_regs(c), (__u64)or_else << 32 | c->row, kernel, NULL);
+
+	if (c->row == cfg.calibrate_row)
+		return NO_STACK;
+	if (id == COPY_NO_ROOM) {
+		count_loss(FSC_LOSS_COPIES_FULL);
+		return LOST_STACK;
+	}
+	return id == COPY_COUNTS ? SENT_STACK : id;
+}
+
 /* The return address of a user function that was just entered. The kernel walks frame pointers, and
  * at the entry that of the caller is still set: it would skip the caller. */
 static __always_inline __u64 caller_of(const struct call *c)
@@ -122,7 +146,7 @@ static __always_inline __u64 caller_of(const struct call *c)
 	return caller;
 }
 
-/* False if a stack was lost: one loss per hit. */
+/* False if a stack was lost, one loss per hit, or was sent as a hit. */
 static __always_inline bool fill_stack_key(const struct call *c, struct fsc_stack_key *key)
 {
 	key->row = c->row;
@@ -134,11 +158,14 @@ static __always_inline bool fill_stack_key(const struct call *c, struct fsc_stac
 		key->kernel = take_stack(c, 0);
 	if (key->kernel == LOST_STACK)
 		return false;
-	if (cfg.stacks & FSC_STACKS_USER) {
+	if (cfg.stacks & FSC_STACKS_USER && cfg.copy_stacks) {
+		note_pid(key->pid);
+		key->user = take_unwound(c, key->kernel, cfg.pairs ? COPY_LASTING : COPY_COUNTED);
+	} else if (cfg.stacks & FSC_STACKS_USER) {
 		key->user = take_stack(c, BPF_F_USER_STACK);
 		key->caller = caller_of(c);
 	}
-	return key->user != LOST_STACK;
+	return key->user != LOST_STACK && key->user != SENT_STACK;
 }
 
 static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 time_ns)
@@ -163,80 +190,6 @@ static __always_inline void add_stack(const struct fsc_stack_key *key, __u64 tim
 		__sync_fetch_and_add(&sums->time_ns, time_ns);
 }
 
-/* ---- for unwinding by debug information: copies of the stack ---- */
-
-static __always_inline void copy_regs(const struct call *c, struct fsc_rec_stack *rec)
-{
-	const void *regs = c->ctx;
-
-	if (!c->user)
-		regs = (const void *)bpf_task_pt_regs((void *)bpf_get_current_task_btf());
-#if defined(__TARGET_ARCH_x86)
-	bpf_probe_read_kernel(rec->regs, 21 * 8, regs);
-#else
-	bpf_probe_read_kernel(rec->regs, 34 * 8, regs);
-#endif
-}
-
-static __always_inline __u64 sp_of(const struct fsc_rec_stack *rec)
-{
-#if defined(__TARGET_ARCH_x86)
-	return rec->regs[19];
-#else
-	return rec->regs[31];
-#endif
-}
-
-/* As much of the stack as there is, page by page. What was read is tracked in the record: the
- * verifier does not track values there, so that all outcomes of a page are one state. */
-static __always_inline void copy_stack(struct fsc_rec_stack *rec)
-{
-	__u64 sp = sp_of(rec), first = FSC_STACK_PAGE - (sp & (FSC_STACK_PAGE - 1));
-
-	rec->size = rec->pages = rec->pad = 0;
-	asm volatile("" : "+r"(first)); /* keep the check below for the verifier */
-	if (first > FSC_STACK_PAGE)
-		return;
-	if (!bpf_probe_read_user(rec->stack, first, (void *)sp)) {
-		rec->size = first;
-		rec->pages = 1;
-	}
-#pragma unroll
-	for (int i = 0; i < FSC_STACK_COPY / FSC_STACK_PAGE; i++) {
-		__u64 at = first + i * FSC_STACK_PAGE;
-
-		if (bpf_probe_read_user(rec->stack + at, FSC_STACK_PAGE, (void *)(sp + at)))
-			continue;
-		rec->size = at + FSC_STACK_PAGE;
-		rec->pages |= 2 << i;
-	}
-}
-
-static __always_inline int send_stack(const struct call *c)
-{
-	struct fsc_rec_stack *rec;
-	__s32 kernel = NO_STACK;
-	void *ring;
-
-	if (cfg.stacks & FSC_STACKS_KERNEL)
-		kernel = take_stack(c, 0);
-	if (kernel == LOST_STACK)
-		return 0;
-	rec = ring_reserve(c->row, sizeof(*rec) + FSC_STACK_PAGE + FSC_STACK_COPY,
-			   FSC_LOSS_RING_FULL, &ring);
-	if (!rec)
-		return 0;
-	rec->row = c->row;
-	rec->pid = pid_tgid() >> 32;
-	rec->kernel = kernel;
-	note_pid(rec->pid);
-	bpf_get_current_comm(rec->comm, sizeof(rec->comm));
-	copy_regs(c, rec);
-	copy_stack(rec);
-	ring_submit(ring, rec);
-	return 0;
-}
-
 /* ---- hits ---- */
 
 static __always_inline int stack_hit(const struct call *c)
@@ -245,9 +198,9 @@ static __always_inline int stack_hit(const struct call *c)
 
 	if (!admits_hit(c->row, c->gate))
 		return 0;
+	if (sampled_out(c->row))
+		return 0;
 	count_seen(c->row);
-	if (cfg.copy_stacks)
-		return send_stack(c);
 	if (fill_stack_key(c, &key) && c->row != cfg.calibrate_row)
 		add_stack(&key, 0);
 	return 0;
@@ -260,7 +213,7 @@ static __always_inline int stack_entry(const struct call *c)
 	struct fsc_frame_open *f;
 	struct fsc_thread *t;
 
-	if (!admits_hit(c->row, c->gate))
+	if (!admits_hit(c->row, c->gate) || sampled_out(c->row))
 		return 1;
 	count_seen(c->row);
 	if (!fill_stack_key(c, &key))

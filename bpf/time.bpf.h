@@ -318,13 +318,15 @@ static __always_inline void begin_by_rule(const struct call *c, struct fsc_frame
 {
 	const struct fsc_rule *rule = rule_of(c->row);
 	__u32 sample = rule ? rule->sample : 0;
+	__u64 row_event;
 
 	f->sampled = sample && one_in(c->row, sample);
 	if (!f->sampled)
 		return;
 	f->ret = 0;
 	f->start = bpf_ktime_get_ns();
-	send_record(c->ctx, f, row_event_of(c, FSC_CALL_ENTRY), f->id);
+	row_event = row_event_of(c, FSC_CALL_ENTRY);
+	send_record(c->ctx, f, row_event, f->id, user_stack_of(c, row_event, false));
 }
 
 static __always_inline void end_by_rule(const struct call *c, struct fsc_frame_open *f,

@@ -15,50 +15,42 @@ struct {
 	__type(value, struct fsc_trace_prog);
 } programs SEC(".maps");
 
-/* Hits of a row, to sample one in N. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u64);
-} ticks SEC(".maps");
-
-/* Whether this hit of the row is the one in N. */
-static __always_inline bool one_in(__u32 row, __u32 so_many)
-{
-	__u64 *n = bpf_map_lookup_elem(&ticks, &row);
-
-	return !n || __sync_fetch_and_add(n, 1) % so_many == 0;
-}
-
-static __always_inline bool sampled_out(__u32 row)
-{
-	if (cfg.sample < 2 || row == cfg.calibrate_row || one_in(row, cfg.sample))
-		return false;
-	count_loss(FSC_LOSS_SAMPLED_OUT);
-	return true;
-}
-
 /* A monitor needs stacks only of slow calls. If the entry of a call was sent, its record has the
  * stack. */
-static __always_inline bool wants_stack(const struct fsc_rec_call *rec)
+static __always_inline bool wants_stack(__u64 row_event)
 {
 	if (cfg.rules)
-		return rec->flags;
-	return FSC_MODE != FSC_MODE_TRACE || !cfg.pairs || rec->event != FSC_CALL_RETURN;
+		return row_event >> 48 & ~FSC_REC_USER;
+	return FSC_MODE != FSC_MODE_TRACE || !cfg.pairs ||
+	       (__u16)(row_event >> 32) != FSC_CALL_RETURN;
 }
 
-/* Fills the common part of a record. caller: see caller_of(). row_event: the row, above it 16 bits
- * of event, above these the flags. */
+/* What a record is told of the user stack: the caller (see caller_of()), or, where it is unwound by
+ * debug information, its ID. Taken before, not in the subprograms that write the record: the depth
+ * of their stacks is limited together. */
+static __always_inline __u64 user_stack_of(const struct call *c, __u64 row_event, bool at_entry)
+{
+	if (!(cfg.stacks & FSC_STACKS_USER))
+		return 0;
+	if (!cfg.copy_stacks)
+		return at_entry ? caller_of(c) : 0;
+	if (!wants_stack(row_event))
+		return (__u32)NO_STACK;
+	note_pid(pid_tgid() >> 32);
+	return (__u32)take_unwound(c, NO_STACK, COPY_PASSING);
+}
+
+/* Fills the common part of a record. stack: see user_stack_of(). row_event: the row, above it 16
+ * bits of event, above these the flags. */
 static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u64 row_event,
-					__u64 caller)
+					__u64 stack)
 {
 	struct call c = {.ctx = ctx, .row = (__u32)row_event, .user = row_event >> 63};
 	__u64 id = pid_tgid(), user = bpf_get_current_uid_gid();
 
 	rec->time_ns = bpf_ktime_get_ns();
 	rec->entry_ns = rec->duration_ns = rec->ret = 0;
-	rec->ip = caller;
+	rec->ip = cfg.copy_stacks ? 0 : stack;
 	rec->row = c.row;
 	rec->prog = rec->depth = 0;
 	rec->flags = row_event >> 48 & ~FSC_REC_USER;
@@ -69,9 +61,11 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 	rec->gid = user >> 32;
 	rec->event = (__u16)(row_event >> 32);
 	rec->kstack = rec->ustack = NO_STACK;
-	if (cfg.stacks & FSC_STACKS_KERNEL && wants_stack(rec))
+	if (cfg.stacks & FSC_STACKS_KERNEL && wants_stack(row_event))
 		rec->kstack = take_stack(&c, 0);
-	if (cfg.stacks & FSC_STACKS_USER && wants_stack(rec)) {
+	if (cfg.stacks & FSC_STACKS_USER && cfg.copy_stacks) {
+		rec->ustack = (__s32)stack;
+	} else if (cfg.stacks & FSC_STACKS_USER && wants_stack(row_event)) {
 		note_pid(rec->pid);
 		rec->ustack = take_stack(&c, BPF_F_USER_STACK);
 	}
@@ -81,7 +75,7 @@ static __always_inline void fill_record(void *ctx, struct fsc_rec_call *rec, __u
 /* The two below are subprograms, so that their stack is not added to the evaluator's; hence the few
  * scalar arguments. row_event: the event in the upper half. */
 static __attribute__((noinline)) int send_record(void *ctx, const struct fsc_frame_open *f,
-						 __u64 row_event, __u64 duration_ns)
+						 __u64 row_event, __u64 duration_ns, __u64 stack)
 {
 	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
 	struct fsc_rec_call *rec;
@@ -90,7 +84,7 @@ static __attribute__((noinline)) int send_record(void *ctx, const struct fsc_fra
 	rec = ring_reserve((__u32)row_event, size, FSC_LOSS_RETURN_FULL, &ring);
 	if (!rec)
 		return 0;
-	fill_record(ctx, rec, row_event, 0);
+	fill_record(ctx, rec, row_event, stack);
 	rec->entry_ns = f->start;
 	rec->duration_ns = duration_ns;
 	rec->ret = f->ret;
@@ -105,7 +99,7 @@ static __attribute__((noinline)) int send_record(void *ctx, const struct fsc_fra
 }
 
 static __attribute__((noinline)) int send_evaluated(void *ctx, const struct fsc_eval *e,
-						    __u64 row_event, __u64 entry_ns, __u64 caller)
+						    __u64 row_event, __u64 entry_ns, __u64 stack)
 {
 	__u64 size = sizeof(struct fsc_rec_call) + cfg.n_strings * cfg.string_size;
 	struct fsc_rec_call *rec;
@@ -114,7 +108,7 @@ static __attribute__((noinline)) int send_evaluated(void *ctx, const struct fsc_
 	rec = ring_reserve((__u32)row_event, size, FSC_LOSS_RING_FULL, &ring);
 	if (!rec)
 		return 0;
-	fill_record(ctx, rec, row_event, caller);
+	fill_record(ctx, rec, row_event, stack);
 	rec->entry_ns = rec->event == FSC_CALL_ENTRY && !entry_ns ? rec->time_ns : entry_ns;
 	rec->duration_ns = e->duration_ns;
 	rec->ret = e->retval;
@@ -135,15 +129,18 @@ static __always_inline __u64 row_event_of(const struct call *c, __u64 event)
 static __always_inline void send_return(const struct call *c, struct fsc_frame_open *f,
 					__u64 duration_ns, __u64 event)
 {
+	__u64 row_event = row_event_of(c, event);
+
 	f->ret = call_ret(c);
-	send_record(c->ctx, f, row_event_of(c, event), duration_ns);
+	send_record(c->ctx, f, row_event, duration_ns, user_stack_of(c, row_event, false));
 }
 
 static __always_inline void send_values(const struct call *c, const struct fsc_eval *e, __u64 event,
 					__u64 entry_ns)
 {
-	send_evaluated(c->ctx, e, row_event_of(c, event), entry_ns,
-		       cfg.stacks & FSC_STACKS_USER ? caller_of(c) : 0);
+	__u64 row_event = row_event_of(c, event);
+
+	send_evaluated(c->ctx, e, row_event, entry_ns, user_stack_of(c, row_event, true));
 }
 
 /* Whether the call passes; a predicate that could not be read is a loss of a seen hit. */

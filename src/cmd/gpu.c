@@ -14,7 +14,7 @@
 struct gpu_opts {
 	struct fsc_vec pids;  /* const char * */
 	struct fsc_vec comms; /* const char * */
-	bool stacks, no_stacks, python, args, tensors, launch_errors, no_libraries, no_trial,
+	bool stacks, no_stacks, dwarf, python, args, tensors, launch_errors, no_libraries, no_trial,
 	    exit_code;
 	unsigned sample, top;
 	const char *leak_age;
@@ -35,6 +35,8 @@ static const struct fsc_opt gpu_opts[] = {
      "with --stacks: only one launch in N", NULL},
     {0, "no-stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_stacks), NULL,
      "do not record any stacks", NULL},
+    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct gpu_opts, dwarf), NULL,
+     "unwind stacks by DWARF, if there are no frame pointers", NULL},
     {0, "python", FSC_OPT_FLAG, offsetof(struct gpu_opts, python), NULL,
      "add Python source lines to stacks", NULL},
     {0, "args", FSC_OPT_FLAG, offsetof(struct gpu_opts, args), NULL,
@@ -106,6 +108,8 @@ static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 	if (g->leak_age && !fsc_str_duration(g->leak_age, strlen(g->leak_age), &age_ns))
 		return fsc_err_usage(err, "--leak-age takes a time, as in 30s or 5m, not '%s'",
 				     g->leak_age);
+	if (g->no_stacks && g->dwarf)
+		return fsc_err_usage(err, "--no-stacks and --dwarf cannot be combined");
 	if (g->no_stacks && (g->stacks || g->python))
 		return fsc_err_usage(err, "--no-stacks and %s cannot be combined",
 				     g->stacks ? "--stacks" : "--python");
@@ -120,6 +124,7 @@ static int check_gpu_opts(struct gpu_opts *g, const struct fsc_output_opts *out,
 		return fsc_err_usage(err, "-i takes 0.1 seconds or more");
 	wo->leak_age_s = age_ns / 1e9;
 	wo->stacks = stacks_of(g);
+	wo->dwarf = g->dwarf;
 	wo->sample = g->sample;
 	wo->python = g->python;
 	wo->args = g->args;

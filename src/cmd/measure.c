@@ -167,6 +167,7 @@ static int resolve_targets(struct measure *m, struct fsc_err *err)
 	    .command = path,
 	    .pairs = so->mode == FSC_MODE_TIME || so->weigh || so->pairs,
 	    .returns = (enum fsc_returns)m->o->returns,
+	    .unwinds = so->copy_stacks,
 	};
 	int rc;
 
@@ -229,7 +230,8 @@ static int calibrate_probes(struct measure *m, bool attached, struct fsc_err *er
 {
 	bool timed = m->plan->session.mode == FSC_MODE_TIME;
 
-	if (!timed && !m->max_overhead)
+	/* Nor may it delay the first copies of stacks, by which later ones become unnecessary. */
+	if (!timed && !m->max_overhead && !m->plan->session.copy_stacks)
 		return 0;
 	if (!attached && !fsc_live_all_user(m->live))
 		return 0;

@@ -17,13 +17,15 @@ struct kept {
 
 struct fsc_slowest {
 	unsigned keep, stacks;
+	bool copies; /* user stacks are unwound by debug information */
 	struct fsc_namer *namer;
 	struct fsc_call_source *source;
 	struct fsc_slow_args args;
 	struct fsc_vec kept; /* struct kept */
 };
 
-int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, struct fsc_err *err)
+int fsc_slowest_new(unsigned keep, unsigned stacks, bool copies, struct fsc_slowest **ret,
+		    struct fsc_err *err)
 {
 	struct fsc_slowest *s = calloc(1, sizeof(*s));
 
@@ -31,6 +33,7 @@ int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, st
 		return fsc_err_nomem(err);
 	s->keep = keep;
 	s->stacks = stacks;
+	s->copies = copies;
 	s->kept = FSC_VEC_INIT(struct kept);
 	*ret = s;
 	return 0;
@@ -56,6 +59,7 @@ int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *fac
 {
 	struct fsc_call_opts opts = {.kernel_stack = s->stacks & FSC_STACKS_KERNEL,
 				     .user_stack = s->stacks & FSC_STACKS_USER,
+				     .copies = s->copies,
 				     .own_frame = true};
 	struct fsc_namer_opts names = {.pids = facts->pids, .n_pids = facts->n_pids};
 	int rc = fsc_slow_args_find(facts->targets, &s->args, err);

@@ -6,9 +6,10 @@
 
 struct fsc_slowest;
 
-/* keep: calls of each function; stacks: FSC_STACKS_*, the parts to show. The caller owns
- * *ret. */
-int fsc_slowest_new(unsigned keep, unsigned stacks, struct fsc_slowest **ret, struct fsc_err *err);
+/* keep: calls of each function; stacks: FSC_STACKS_*, the parts to show; copies: the program's is
+ * unwound by debug information. The caller owns *ret. */
+int fsc_slowest_new(unsigned keep, unsigned stacks, bool copies, struct fsc_slowest **ret,
+		    struct fsc_err *err);
 void fsc_slowest_free(struct fsc_slowest *s);
 int fsc_slowest_start(struct fsc_slowest *s, const struct fsc_measure_facts *facts,
 		      struct fsc_err *err);

@@ -19,7 +19,7 @@ struct snoop_opts {
 	struct fsc_vec presets; /* const char * */
 	struct fsc_vec pids;	/* const char * */
 	struct fsc_vec numbers; /* pid_t: the same */
-	bool no_socket;
+	bool no_socket, dwarf;
 };
 
 static const struct fsc_opt snoop_opts[] = {
@@ -31,6 +31,8 @@ static const struct fsc_opt snoop_opts[] = {
      "watch a predefined set: cuda, cublas, libc ...", NULL},
     {'p', "pid", FSC_OPT_LIST, offsetof(struct snoop_opts, pids), "PID",
      "only this process; may be repeated, or 1,2,3", NULL},
+    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct snoop_opts, dwarf), NULL,
+     "unwind stacks by DWARF, if there are no frame pointers", NULL},
     {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,
      "do not listen for requests (funcscope ctl)", NULL},
     {0},
@@ -153,7 +155,10 @@ static int run_monitor(struct fsc_snoop_config *c, const struct snoop_opts *so,
 					    .out = out,
 					    .pids = so->numbers.data,
 					    .n_pids = so->numbers.n,
+					    .dwarf = so->dwarf,
 					    .no_control = so->no_socket};
+
+	c->dwarf |= so->dwarf;
 
 	if (out->format < 0)
 		out->format = c->report.json ? 1 : 0; /* as in the list of formats */

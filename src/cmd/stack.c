@@ -1,4 +1,5 @@
 /* funcscope stack: who calls it. */
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/measure.h"
 #include "source/stacks.h"
@@ -8,7 +9,7 @@ enum { MOST_STACKS = 1 << 22 };
 struct stack {
 	bool kernel, user, per_process, offsets, dwarf, no_inlines;
 	int weight, view;
-	unsigned depth, max_stacks, top;
+	unsigned depth, max_stacks, top, sample;
 	struct fsc_namer *namer;
 	struct fsc_stack_source *source;
 	struct fsc_stacks before; /* the last snapshot */
@@ -37,10 +38,17 @@ static const struct fsc_opt stack_opts[] = {
      "maximum number of frames of each part (127)", NULL},
     {0, "max-stacks", FSC_OPT_UINT, offsetof(struct stack, max_stacks), "N",
      "maximum number of different stacks (16384)", NULL},
+    {0, "sample", FSC_OPT_UINT, offsetof(struct stack, sample), "N",
+     "only one hit in N of each function; counts are estimates", NULL},
     {'n', "top", FSC_OPT_UINT, offsetof(struct stack, top), "N", "only the N heaviest stacks",
      NULL},
     {0},
 };
+
+static bool takes_user(const struct stack *s)
+{
+	return s->user || !s->kernel;
+}
 
 static int start_stacks(void *state, const struct fsc_measure_facts *facts, struct fsc_err *err)
 {
@@ -51,7 +59,8 @@ static int start_stacks(void *state, const struct fsc_measure_facts *facts, stru
 					    .by_time = s->weight == 1,
 					    .offsets = s->offsets,
 					    .depth = s->depth,
-					    .copies = s->dwarf};
+					    .copies = s->dwarf && takes_user(s),
+					    .one_in = s->sample};
 	int rc = fsc_namer_new(&names, &s->namer, err);
 
 	return rc ? rc : fsc_stack_source_new(facts->live, s->namer, &opts, &s->source, err);
@@ -94,6 +103,11 @@ static void add_books(void *state, struct fsc_summary *sum)
 	struct stack *s = state;
 
 	fsc_stack_source_books(s->source, sum);
+	if (s->sample > 1)
+		fsc_log(FSC_LOG_NOTE,
+			"one hit in %u was looked at and stands for all of them: a count of C is "
+			"off by about the root of %u * C",
+			s->sample, s->sample);
 }
 
 static const struct fsc_measure_view view = {
@@ -114,19 +128,17 @@ static int plan_stack(const struct stack *s, struct fsc_measure_plan *plan, stru
 		return fsc_err_usage(err, "--max-stacks takes 1 to %d", MOST_STACKS);
 	if (!s->depth || s->depth > FSC_STACK_DEPTH)
 		return fsc_err_usage(err, "--depth takes 1 to %d", FSC_STACK_DEPTH);
-	if (s->dwarf && time)
-		return fsc_err_usage(err, "--dwarf and --weight time cannot be combined");
 	if (s->dwarf && s->kernel && !s->user)
 		return fsc_err_usage(
 		    err, "--dwarf is for the program's part of the stack; leave out -K");
 	plan->session.mode = FSC_MODE_STACK;
-	plan->session.stacks = (s->kernel || !s->user ? FSC_STACKS_KERNEL : 0) |
-			       (s->user || !s->kernel ? FSC_STACKS_USER : 0);
+	plan->session.stacks =
+	    (s->kernel || !s->user ? FSC_STACKS_KERNEL : 0) | (takes_user(s) ? FSC_STACKS_USER : 0);
 	plan->session.by = s->per_process ? FSC_BY_COMM : 0;
 	plan->session.max_stacks = s->max_stacks;
 	plan->session.weigh = time;
 	plan->session.copy_stacks = s->dwarf;
-	plan->session.n_rings = s->dwarf;
+	plan->session.sample = s->sample;
 	plan->sink.view = (enum fsc_stack_view)s->view;
 	return 0;
 }

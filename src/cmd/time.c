@@ -14,7 +14,7 @@ enum { SLOW_STACKS = 4096, MOST_KEPT = 10000 };
 struct timing {
 	struct fsc_keys keys;
 	struct fsc_timings_opts show;
-	bool zeros, self, off_cpu, raw, kernel, user;
+	bool zeros, self, off_cpu, raw, kernel, user, dwarf;
 	int calls_in;
 	unsigned keep;
 	const char *slow;
@@ -33,6 +33,8 @@ static const struct fsc_opt time_opts[] = {
      "with --slow: only the kernel's part of the stack", NULL},
     {'U', "user", FSC_OPT_FLAG, offsetof(struct timing, user), NULL,
      "with --slow: only the program's part", NULL},
+    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct timing, dwarf), NULL,
+     "with --slow: unwind by DWARF, if there are no frame pointers", NULL},
     {0, "keep", FSC_OPT_UINT, offsetof(struct timing, keep), "N",
      "number of slow calls to keep per function (10)", NULL},
     {0, "self", FSC_OPT_FLAG, offsetof(struct timing, self), NULL,
@@ -133,6 +135,10 @@ static int plan_time(const struct timing *s, struct fsc_measure_plan *plan, stru
 		return fsc_err_usage(
 		    err,
 		    "-K and -U select the stack to show for slow calls; they need --slow TIME");
+	if (s->dwarf && (!s->slow || !(slow_stacks(s) & FSC_STACKS_USER)))
+		return fsc_err_usage(err, "--dwarf is for the program's part of the stack of slow "
+					  "calls: it needs --slow TIME, and not -K alone");
+	plan->session.copy_stacks = s->dwarf;
 	if (s->slow) {
 		plan->session.n_rings = 1;
 		plan->session.stacks = slow_stacks(s);
@@ -157,7 +163,7 @@ static int run_time(int argc, char **argv, char **command, struct fsc_err *err)
 	if (!rc)
 		rc = plan_time(&s, &plan, err);
 	if (!rc && s.slow)
-		rc = fsc_slowest_new(s.keep, slow_stacks(&s), &s.slowest, err);
+		rc = fsc_slowest_new(s.keep, slow_stacks(&s), s.dwarf, &s.slowest, err);
 	if (!rc)
 		rc = fsc_measure(&plan, err);
 	fsc_latencies_release(&s.before);

@@ -7,7 +7,7 @@
 enum { MOST_CHARS = 4000, TRACE_STACKS = 16384 };
 
 struct trace {
-	bool kernel, user, ret, tree;
+	bool kernel, user, ret, tree, dwarf;
 	unsigned max_events, sample, chars;
 	struct fsc_tracing tracing;
 	struct fsc_call_opts calls;
@@ -22,6 +22,8 @@ static const struct fsc_opt trace_opts[] = {
      "also print the kernel's part of the stack", NULL},
     {'U', "user", FSC_OPT_FLAG, offsetof(struct trace, user), NULL, "with the program's part",
      NULL},
+    {0, "dwarf", FSC_OPT_FLAG, offsetof(struct trace, dwarf), NULL,
+     "with -U: unwind by DWARF, if there are no frame pointers", NULL},
     {0, "ret", FSC_OPT_FLAG, offsetof(struct trace, ret), NULL,
      "entry and return in one line, with the duration", NULL},
     {0, "tree", FSC_OPT_FLAG, offsetof(struct trace, tree), NULL,
@@ -138,12 +140,16 @@ static int plan_trace(struct trace *s, struct fsc_measure_plan *plan, struct fsc
 		return rc;
 	if (!s->chars || s->chars > MOST_CHARS)
 		return fsc_err_usage(err, "--string-size takes 1 to %d", MOST_CHARS);
+	if (s->dwarf && !s->user)
+		return fsc_err_usage(err, "--dwarf is for the program's part of the stack: it "
+					  "needs -U");
 	s->calls.shape = s->tree	? FSC_CALLS_TREE
 			 : is_paired(s) ? FSC_CALLS_JOINED
 					: FSC_CALLS_SINGLE;
 	s->calls.own_frame = true;
 	s->calls.kernel_stack = s->kernel;
 	s->calls.user_stack = s->user;
+	s->calls.copies = plan->session.copy_stacks = s->dwarf;
 	plan->probes = s->tracing.probes;
 	plan->session.mode = FSC_MODE_TRACE;
 	plan->session.pairs = is_paired(s);

@@ -14,10 +14,13 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/contain.h"
+#include "dwarf/cfi.h"
 #include "elf/image.h"
 
 struct job {
 	struct fsc_unwind *u;
+	const struct fsc_mapping *maps; /* of the program that the process was then */
+	size_t n;
 };
 
 struct batch {
@@ -162,18 +165,16 @@ static void unwinder_close(struct unwinder *u)
 	u->dwfl = NULL;
 }
 
-static bool unwinder_open(struct unwinder *u, struct fsc_spaces *spaces, pid_t pid)
+static bool unwinder_open(struct unwinder *u, struct fsc_spaces *spaces, const struct job *job)
 {
-	const struct fsc_mapping *m;
-	size_t n;
+	pid_t pid = job->u->pid;
 
 	u->dwfl = dwfl_begin(&module_callbacks);
 	if (!u->dwfl)
 		return false;
-	m = fsc_spaces_all(spaces, pid, &n);
 	dwfl_report_begin(u->dwfl);
-	for (size_t i = 0; i < n; i++)
-		report(u, spaces, pid, &m[i]);
+	for (size_t i = 0; i < job->n; i++)
+		report(u, spaces, pid, &job->maps[i]);
 	return !dwfl_report_end(u->dwfl, NULL, NULL) &&
 	       dwfl_attach_state(u->dwfl, NULL, pid, &thread_callbacks, u);
 }
@@ -220,6 +221,25 @@ static int push_number(struct fsc_vec *out, uint64_t number, struct fsc_err *err
 	return 0;
 }
 
+static bool same_program(const struct job *a, const struct job *b)
+{
+	return a->u->pid == b->u->pid && a->maps == b->maps;
+}
+
+static int push_answer(const struct fsc_unwind *job, Dwfl *dwfl, struct fsc_vec *out,
+		       struct fsc_err *err)
+{
+	int rc = push_number(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
+
+	if (!rc)
+		rc = push_number(out, job->n, err);
+	for (size_t i = 0; !rc && i < job->n; i++)
+		rc = push_number(out, job->addrs[i], err);
+	for (size_t i = 0; !rc && job->rules && i < job->n; i++)
+		rc = push_number(out, dwfl ? fsc_cfi_rule(dwfl, job->addrs[i], i > 0) : 0, err);
+	return rc;
+}
+
 /* Inside fsc_contain(). */
 static int unwind_in_child(void *arg, struct fsc_vec *out, struct fsc_err *err)
 {
@@ -231,17 +251,13 @@ static int unwind_in_child(void *arg, struct fsc_vec *out, struct fsc_err *err)
 	for (size_t i = 0; !rc && i < b->n; i++) {
 		struct fsc_unwind *job = b->jobs[i].u;
 
-		if (!i || job->pid != b->jobs[i - 1].u->pid) {
+		if (!i || !same_program(&b->jobs[i], &b->jobs[i - 1])) {
 			unwinder_close(&u);
-			open = unwinder_open(&u, b->spaces, job->pid);
+			open = unwinder_open(&u, b->spaces, &b->jobs[i]);
 		}
 		if (open)
 			unwind(&u, job);
-		rc = push_number(out, (uint64_t)job->whole | (uint64_t)job->cut << 1, err);
-		if (!rc)
-			rc = push_number(out, job->n, err);
-		for (size_t k = 0; !rc && k < job->n; k++)
-			rc = push_number(out, job->addrs[k], err);
+		rc = push_answer(job, open ? u.dwfl : NULL, out, err);
 	}
 	return rc;
 }
@@ -254,16 +270,18 @@ static void take_answers(struct batch *b, const struct fsc_vec *out)
 
 	for (size_t i = 0; i < b->n && end - at >= 2; i++) {
 		struct fsc_unwind *job = b->jobs[i].u;
-		uint64_t how = at[0], n = at[1];
+		uint64_t how = at[0], n = at[1], parts = job->rules ? 2 : 1;
 
 		at += 2;
-		if (n > job->max || n > (uint64_t)(end - at))
+		if (n > job->max || n * parts > (uint64_t)(end - at))
 			return;
 		memcpy(job->addrs, at, n * sizeof(*at));
+		if (job->rules)
+			memcpy(job->rules, at + n, n * sizeof(*at));
 		job->n = n;
 		job->whole = how & 1;
 		job->cut = how & 2;
-		at += n;
+		at += n * parts;
 	}
 }
 
@@ -277,9 +295,9 @@ static size_t split(const struct batch *b)
 	for (size_t d = 0;; d++) {
 		size_t up = half + d, down = half > d ? half - d : 1;
 
-		if (up < b->n && b->jobs[up].u->pid != b->jobs[up - 1].u->pid)
+		if (up < b->n && !same_program(&b->jobs[up], &b->jobs[up - 1]))
 			return up;
-		if (b->jobs[down].u->pid != b->jobs[down - 1].u->pid)
+		if (!same_program(&b->jobs[down], &b->jobs[down - 1]))
 			return down;
 	}
 }
@@ -302,7 +320,7 @@ static int run_batch(struct batch b, struct fsc_err *err)
 			*err = why;
 		return rc;
 	}
-	if (b.jobs[0].u->pid == b.jobs[b.n - 1].u->pid) {
+	if (same_program(&b.jobs[0], &b.jobs[b.n - 1])) {
 		fsc_log(FSC_LOG_DEBUG, "process %d cannot be unwound: %s", (int)b.jobs[0].u->pid,
 			why.msg);
 		return 0;
@@ -312,39 +330,46 @@ static int run_batch(struct batch b, struct fsc_err *err)
 	return rc ? rc : run_batch((struct batch){b.spaces, b.jobs + half, b.n - half}, err);
 }
 
-static int by_pid(const void *va, const void *vb)
+static int by_program(const void *va, const void *vb)
 {
 	const struct job *a = va, *b = vb;
 
-	return (a->u->pid > b->u->pid) - (a->u->pid < b->u->pid);
+	if (a->u->pid != b->u->pid)
+		return a->u->pid > b->u->pid ? 1 : -1;
+	return ((uintptr_t)a->maps > (uintptr_t)b->maps) -
+	       ((uintptr_t)a->maps < (uintptr_t)b->maps);
 }
 
-/* Opens the files here: those that the child opens are lost when it exits. */
-static int open_process_files(struct fsc_spaces *spaces, pid_t pid, struct fsc_err *err)
+/* Processes that are not known are read before the mappings of any are pointed to. */
+static int read_processes(struct fsc_spaces *spaces, const struct fsc_unwind *all, size_t n,
+			  struct fsc_err *err)
 {
-	int rc = fsc_spaces_known(spaces, pid) ? 0 : fsc_spaces_read(spaces, pid, NULL);
-
-	if (rc == -ENOMEM)
-		return fsc_err_nomem(err);
-	return fsc_spaces_hold(spaces, pid, err);
+	for (size_t i = 0; i < n; i++)
+		if (!fsc_spaces_known(spaces, all[i].pid) &&
+		    fsc_spaces_read(spaces, all[i].pid, NULL) == -ENOMEM)
+			return fsc_err_nomem(err);
+	return 0;
 }
 
 int fsc_unwind(struct fsc_spaces *spaces, struct fsc_unwind *all, size_t n, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_freep) struct job *jobs = calloc(n ? n : 1, sizeof(*jobs));
-	int rc = 0;
+	int rc;
 
 	if (!jobs)
 		return fsc_err_nomem(err);
-	for (size_t i = 0; i < n; i++) {
+	rc = read_processes(spaces, all, n, err);
+	for (size_t i = 0; !rc && i < n; i++) {
 		jobs[i].u = &all[i];
+		jobs[i].maps = fsc_spaces_all(spaces, all[i].pid, all[i].time_ns, &jobs[i].n);
 		take_first(&all[i]);
 	}
-	qsort(jobs, n, sizeof(*jobs), by_pid);
-	for (size_t i = 0; !rc && i < n; i++)
-		if (!i || jobs[i].u->pid != jobs[i - 1].u->pid)
-			rc = open_process_files(spaces, jobs[i].u->pid, err);
 	if (rc || !n)
 		return rc;
-	return run_batch((struct batch){spaces, jobs, n}, err);
+	qsort(jobs, n, sizeof(*jobs), by_program);
+	/* Files are opened here: those that the child opens are lost when it exits. */
+	for (size_t i = 0; !rc && i < n; i++)
+		if (!i || !same_program(&jobs[i], &jobs[i - 1]))
+			rc = fsc_spaces_hold(spaces, jobs[i].u->pid, jobs[i].u->time_ns, err);
+	return rc ? rc : run_batch((struct batch){spaces, jobs, n}, err);
 }

@@ -31,12 +31,15 @@ struct fsc_unwind_sample {
 
 struct fsc_unwind {
 	pid_t pid;
+	uint64_t time_ns; /* when it was taken, if the process may have run exec since; 0: now */
 	struct fsc_unwind_sample sample;
 	uint64_t *addrs; /* room for the answer: the sampled address, then return addresses */
 	size_t max;	 /* of addrs */
-	size_t n;	 /* the answer: how many there are, at least one where max is */
-	bool whole;	 /* the answer: the last one is where the thread began */
-	bool cut;	 /* the answer: the stack went on where the copy did not reach */
+	uint64_t
+	    *rules; /* as many: the answer for each address, see dwarf/cfi.h; NULL: not asked */
+	size_t n;   /* the answer: how many there are, at least one where max is */
+	bool whole; /* the answer: the last one is where the thread began */
+	bool cut;   /* the answer: the stack went on where the copy did not reach */
 };
 
 /* Fills n and addrs of each. It takes a child process, because libdw trusts the files it reads, and

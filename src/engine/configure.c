@@ -144,6 +144,8 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 		fsc_log(FSC_LOG_DEBUG, "stacks are taken %s",
 			cfg->stack_guard == FSC_GUARD_TWICE ? "twice" : "with preemption off");
 	cfg->copy_stacks = o->copy_stacks;
+	if (o->copy_stacks)
+		fsc_copies_configure(cfg);
 	cfg->sample = o->sample;
 	cfg->n_strings = o->n_strings;
 	cfg->string_size = o->string_size;

@@ -23,6 +23,7 @@ enum {
 	RING = 16 << 20,
 	RING_STACKS = 64 << 20, /* if launches carry stacks */
 	MOST_TASKS = 65536,
+	MOST_CHAINS = 16384,	    /* stacks that are copied once */
 	STRIDE = 2 * FSC_GPU_CALLS, /* counters of one CPU: calls that are records, and all hits */
 };
 
@@ -37,6 +38,7 @@ void fsc_gpu_session_free(struct fsc_gpu_session *s)
 		return;
 	fsc_attacher_release(&s->attacher);
 	ring_buffer__free(s->rings);
+	fsc_copies_close(&s->copies);
 	fsc_counts_unmap(&s->counts);
 	gpuevent_snoop_bpf__destroy(s->skel);
 	free(s);
@@ -54,6 +56,9 @@ static void configure_gpu(struct fsc_gpu_session *s, const struct fsc_gpu_sessio
 	cfg->self_tgid = (uint32_t)getpid();
 	cfg->only = FSC_ONLY_OTHERS | (o->judged ? FSC_ONLY_WANTED : 0);
 	cfg->stack_guard = o->stacks ? fsc_preempt_guard() : FSC_GUARD_NONE;
+	cfg->copy_stacks = o->stacks && o->copy_stacks;
+	if (cfg->copy_stacks)
+		fsc_copies_configure(cfg);
 	gpu->stacks = o->stacks;
 	gpu->python = o->python;
 	gpu->args = o->args;
@@ -79,6 +84,8 @@ static void choose_programs(struct fsc_gpu_session *s, const struct fsc_gpu_sess
 	bpf_map__set_max_entries(k->maps.gpu_launches,
 				 o->stacks & FSC_GPU_STACKS_LAUNCHES ? RING_STACKS : RING);
 	bpf_map__set_max_entries(k->maps.gpu_events, RING);
+	fsc_copies_size(k->maps.copies, k->maps.unwind_rules, k->maps.chains, k->maps.copy_ids,
+			o->stacks && o->copy_stacks, MOST_CHAINS);
 }
 
 static int on_record(void *arg, void *rec, size_t size)
@@ -95,14 +102,23 @@ static int on_record(void *arg, void *rec, size_t size)
 	return s->fn(rec, size, s->arg);
 }
 
-static int open_rings(struct fsc_gpu_session *s, struct fsc_err *err)
+static int on_copy(void *arg, void *record, size_t size)
+{
+	struct fsc_gpu_session *s = arg;
+
+	return s->copy_fn ? s->copy_fn(record, size, s->copy_arg) : 0;
+}
+
+static int open_rings(struct fsc_gpu_session *s, bool copies, struct fsc_err *err)
 {
 	/* In this order: every event before a launch is read no later than the launch. */
 	s->rings = ring_buffer__new(bpf_map__fd(s->skel->maps.gpu_launches), on_record, s, NULL);
 	if (!s->rings ||
 	    ring_buffer__add(s->rings, bpf_map__fd(s->skel->maps.gpu_events), on_record, s))
 		return fsc_err_sys(err, errno, "cannot read a ring buffer");
-	return 0;
+	return copies ? fsc_copies_open(&s->copies, s->skel->maps.copies,
+					s->skel->maps.unwind_rules, &s->rings, on_copy, s, err)
+		      : 0;
 }
 
 /* For calibration: a launch, recorded at its entry, and a call that is recorded at its return. */
@@ -162,7 +178,8 @@ static int load_programs(struct fsc_gpu_session *s, const struct fsc_gpu_session
 		return rc;
 	rc = fsc_counts_map(&s->counts, s->skel->maps.counts, (uint32_t)libbpf_num_possible_cpus(),
 			    STRIDE);
-	return rc ? fsc_err_sys(err, -rc, "cannot map the counters") : open_rings(s, err);
+	return rc ? fsc_err_sys(err, -rc, "cannot map the counters")
+		  : open_rings(s, o->stacks && o->copy_stacks, err);
 }
 
 int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu_session **ret,
@@ -179,6 +196,8 @@ int fsc_gpu_session_open(const struct fsc_gpu_session_opts *opts, struct fsc_gpu
 	if (!s)
 		return fsc_err_nomem(err);
 	fsc_attacher_init(&s->attacher);
+	s->copies.copies = s->copies.rules = -1;
+	s->copies.fds = FSC_VEC_INIT(int);
 	fsc_session_log_libbpf();
 	rc = load_programs(s, opts, err);
 	if (!rc)
@@ -273,9 +292,24 @@ int fsc_gpu_session_drain(struct fsc_gpu_session *s,
 	s->fn = fn;
 	s->arg = arg;
 	n = ring_buffer__consume(s->rings);
+	fsc_copies_empty_own(&s->copies);
+	fsc_copies_grow(&s->copies, fsc_gpu_session_loss(s, FSC_LOSS_COPIES_FULL));
 	if (n == -ENOMEM)
 		return fsc_err_nomem(err);
 	return n < 0 ? fsc_err_sys(err, -n, "cannot read the records of CUDA calls") : 0;
+}
+
+void fsc_gpu_session_on_copy(struct fsc_gpu_session *s,
+			     int (*fn)(const void *copy, size_t size, void *arg), void *arg)
+{
+	s->copy_fn = fn;
+	s->copy_arg = arg;
+}
+
+bool fsc_gpu_session_add_rule(struct fsc_gpu_session *s, const struct fsc_unwind_key *key,
+			      uint64_t rule)
+{
+	return fsc_copies_add_rule(&s->copies, key, rule);
 }
 
 uint64_t fsc_gpu_session_seen(const struct fsc_gpu_session *s, uint32_t call)

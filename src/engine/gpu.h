@@ -10,13 +10,15 @@
 
 #include "base/err.h"
 #include "wire/gpu.h"
+#include "wire/stack.h"
 
 struct fsc_gpu_session;
 
 struct fsc_gpu_session_opts {
 	const struct fsc_gpu_call *calls; /* index 0 is unused */
 	size_t n_calls;
-	uint32_t stacks; /* enum fsc_gpu_stacks_of */
+	uint32_t stacks;  /* enum fsc_gpu_stacks_of */
+	bool copy_stacks; /* they are unwound by debug information */
 	bool python, args;
 	uint32_t sample;
 	uint32_t max_tasks; /* room for verdicts and interpreters; 0: default */
@@ -63,6 +65,12 @@ int fsc_gpu_session_fd(const struct fsc_gpu_session *s);
 int fsc_gpu_session_drain(struct fsc_gpu_session *s,
 			  int (*fn)(const void *rec, size_t size, void *arg), void *arg,
 			  struct fsc_err *err);
+
+/* As fsc_session_on_copy() and fsc_session_add_rule(). */
+void fsc_gpu_session_on_copy(struct fsc_gpu_session *s,
+			     int (*fn)(const void *copy, size_t size, void *arg), void *arg);
+bool fsc_gpu_session_add_rule(struct fsc_gpu_session *s, const struct fsc_unwind_key *key,
+			      uint64_t rule);
 
 /* What a hit costs, in ns of CPU time: at the entry alone, and with the return. Call while
  * attached. */

@@ -16,6 +16,9 @@ struct fsc_gpu_session {
 	struct ring_buffer *rings;
 	int (*fn)(const void *rec, size_t size, void *arg);
 	void *arg;
+	struct fsc_copy_maps copies;
+	int (*copy_fn)(const void *copy, size_t size, void *arg);
+	void *copy_arg;
 	uint64_t full[FSC_GPU_FULL_MAX], damaged;
 };
 

@@ -254,8 +254,11 @@ struct reporting {
 static int report_next(void *record, size_t size, void *arg, struct fsc_err *err)
 {
 	const struct reporting *t = arg;
+	uint64_t time_ns;
 
-	(void)size;
+	memcpy(&time_ns, (const char *)record + size - sizeof(time_ns), sizeof(time_ns));
+	if (t->to->at)
+		t->to->at(t->to->arg, time_ns);
 	return report_record(t->m, record, t->to, err);
 }
 

@@ -18,6 +18,8 @@ struct fsc_mmaps_to {
 	int (*fork)(void *arg, pid_t parent, pid_t child, struct fsc_err *err);
 	int (*exec)(void *arg, pid_t pid, const char *comm, struct fsc_err *err);
 	void (*exit)(void *arg, pid_t pid);
+	/* Optional, before each of the others: when it happened (CLOCK_MONOTONIC). */
+	void (*at)(void *arg, uint64_t time_ns);
 };
 
 /* Records events of the whole machine from now on. The caller owns *ret. */

@@ -222,14 +222,14 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.stacks, o->stacks, o->max_stacks);
 	want_map(s->skel->maps.more_stacks, o->stacks, more_stacks);
 	want_map(s->skel->maps.own_stacks, o->stacks, 0);
-	want_map(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK && !o->copy_stacks,
-		 o->max_stacks + more_stacks);
+	want_map(s->skel->maps.stack_sums, o->mode == FSC_MODE_STACK, o->max_stacks + more_stacks);
+	fsc_copies_size(s->skel->maps.copies, s->skel->maps.unwind_rules, s->skel->maps.chains,
+			s->skel->maps.copy_ids, o->copy_stacks, o->max_stacks);
 	want_map(s->skel->maps.seen_pids, o->stacks & FSC_STACKS_USER, MOST_PIDS);
 	want_map(s->skel->maps.rings, o->n_rings, o->n_rings + 1); /* + calibration */
 	want_map(s->skel->maps.ring_rows, o->n_rings, s->cfg.calibrate_row + 1);
 	want_map(s->skel->maps.programs, o->mode == FSC_MODE_TRACE, s->cfg.calibrate_row + 1);
-	want_map(s->skel->maps.ticks, (o->mode == FSC_MODE_TRACE && o->sample > 1) || o->rules,
-		 s->cfg.calibrate_row + 1);
+	want_map(s->skel->maps.ticks, o->sample > 1 || o->rules, s->cfg.calibrate_row + 1);
 	return 0;
 }
 

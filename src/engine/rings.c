@@ -14,8 +14,7 @@ enum {
 	MEMORY = 32 << 20,
 	LEAST = 256 << 10,
 	MOST = 8 << 20,
-	COPIES = 64 << 20, /* for copied stacks, 20 kB each */
-	OWN = 2 << 20,	   /* enough for a round of calibration */
+	OWN = 2 << 20, /* enough for a round of calibration */
 };
 
 /* As in bpf/rings.bpf.h. */
@@ -28,8 +27,6 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s)
 {
 	uint32_t bytes = MOST;
 
-	if (s->opts.copy_stacks)
-		return COPIES;
 	while (bytes > LEAST && (uint64_t)bytes * s->opts.n_rings > MEMORY)
 		bytes /= 2;
 	return bytes;
@@ -38,7 +35,7 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s)
 /* A call whose entry was sent is already counted. */
 static bool is_first(const struct fsc_session *s, const struct fsc_rec_call *rec)
 {
-	return s->opts.copy_stacks || !s->pairs || rec->event != FSC_CALL_RETURN;
+	return !s->pairs || rec->event != FSC_CALL_RETURN;
 }
 
 static int on_record(void *arg, void *record, size_t size)
@@ -106,12 +103,27 @@ static int set_ring(struct fsc_session *s, uint32_t row, uint32_t ring, struct f
 	return 0;
 }
 
+static int on_copy(void *arg, void *record, size_t size)
+{
+	const struct fsc_rec_stack *rec = record;
+	struct fsc_session *s = arg;
+
+	if (size >= sizeof(*rec) && rec->flags & FSC_COPY_COUNTS &&
+	    rec->row != s->cfg.calibrate_row)
+		s->records++;
+	return s->copy_fn ? s->copy_fn(record, size, s->copy_arg) : 0;
+}
+
+/* Copies come last: those of all records that were read before are among them. */
 int fsc_rings_open(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; !rc && i < s->opts.n_rings; i++)
 		rc = add_ring(s, i, err);
+	if (!rc && s->opts.copy_stacks)
+		rc = fsc_copies_open(&s->copies, s->skel->maps.copies, s->skel->maps.unwind_rules,
+				     &s->rings, on_copy, s, err);
 	if (rc || !s->opts.n_rings)
 		return rc;
 	rc = add_own_ring(s, err);
@@ -126,6 +138,7 @@ void fsc_rings_empty_own(struct fsc_session *s)
 {
 	if (s->own_ring)
 		ring_buffer__consume(s->own_ring);
+	fsc_copies_empty_own(&s->copies);
 }
 
 int fsc_session_events_fd(const struct fsc_session *s)
@@ -143,9 +156,22 @@ int fsc_session_drain(struct fsc_session *s, int (*fn)(const void *record, size_
 	s->record_fn = fn;
 	s->record_arg = arg;
 	n = ring_buffer__consume(s->rings);
+	fsc_copies_grow(&s->copies, fsc_session_loss(s, FSC_LOSS_COPIES_FULL));
 	if (n == -ENOMEM)
 		return fsc_err_nomem(err);
 	return n < 0 ? fsc_err_sys(err, -n, "cannot read the records of calls") : 0;
+}
+
+void fsc_session_on_copy(struct fsc_session *s, int (*fn)(const void *copy, size_t size, void *arg),
+			 void *arg)
+{
+	s->copy_fn = fn;
+	s->copy_arg = arg;
+}
+
+bool fsc_session_add_rule(struct fsc_session *s, const struct fsc_unwind_key *key, uint64_t rule)
+{
+	return fsc_copies_add_rule(&s->copies, key, rule);
 }
 
 uint64_t fsc_session_row_lost(const struct fsc_session *s, uint32_t row)

@@ -148,6 +148,8 @@ static struct fsc_session *new_session(struct fsc_targets *targets,
 	fsc_attacher_init(&s->attacher);
 	s->resumed_row = -1;
 	s->own_ring_fd = -1;
+	s->copies.copies = s->copies.rules = -1;
+	s->copies.fds = FSC_VEC_INIT(int);
 	s->retired = FSC_VEC_INIT(struct fsc_retired);
 	s->programs = FSC_VEC_INIT(int);
 	s->refused = FSC_VEC_INIT(struct fsc_refused);
@@ -458,6 +460,7 @@ void fsc_session_free(struct fsc_session *s)
 		munmap((void *)s->slots, s->slots_size);
 	ring_buffer__free(s->rings);
 	ring_buffer__free(s->own_ring);
+	fsc_copies_close(&s->copies);
 	func_snoop_bpf__destroy(s->skel);
 	fsc_pool_release(&s->pool);
 	free(s->rows_used);

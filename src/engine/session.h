@@ -27,7 +27,7 @@ struct fsc_session_opts {
 	uint32_t stacks;  /* enum fsc_stacks_of */
 	uint32_t max_stacks;
 	bool weigh;	  /* weigh stacks by time spent */
-	bool copy_stacks; /* each hit sends a copy of the user stack */
+	bool copy_stacks; /* user stacks are unwound by debug information */
 	bool pairs;	  /* trace: one line for entry and return */
 	uint32_t sample;  /* trace: one call in N */
 	uint32_t n_strings, string_size;
@@ -239,6 +239,12 @@ int fsc_session_events_fd(const struct fsc_session *s);
 /* Calls fn for each pending record. fn returns 0 or -errno, which ends it. */
 int fsc_session_drain(struct fsc_session *s, int (*fn)(const void *record, size_t size, void *arg),
 		      void *arg, struct fsc_err *err);
+/* Who gets the copies of stacks (struct fsc_rec_stack); from fsc_session_drain(), after the records
+ * that refer to them. */
+void fsc_session_on_copy(struct fsc_session *s, int (*fn)(const void *copy, size_t size, void *arg),
+			 void *arg);
+/* How the kernel gets on from a code address; false: no more are taken. */
+bool fsc_session_add_rule(struct fsc_session *s, const struct fsc_unwind_key *key, uint64_t rule);
 /* Records of a row that were dropped: its ring was full. */
 uint64_t fsc_session_row_lost(const struct fsc_session *s, uint32_t row);
 

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "engine/attacher.h"
+#include "engine/copies.h"
 #include "engine/pool.h"
 #include "engine/session.h"
 
@@ -63,6 +64,9 @@ struct fsc_session {
 	int own_ring_fd;	      /* owned by programs */
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
+	struct fsc_copy_maps copies;
+	int (*copy_fn)(const void *copy, size_t size, void *arg); /* NULL: they are dropped */
+	void *copy_arg;
 	uint64_t records;	/* of calls, read from the rings */
 	uint64_t pids_reported; /* by fsc_session_new_pids() */
 	bool detached;		/* permanently */

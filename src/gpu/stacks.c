@@ -23,6 +23,7 @@ struct kept {
 
 struct fsc_gpu_stacks {
 	struct fsc_namer *namer;
+	const struct fsc_copies *copies; /* NULL: records have their stacks */
 	struct fsc_gpu_texts *texts;
 	struct fsc_pythons *pythons;
 	struct fsc_map by_address; /* pid, addresses and lines -> index */
@@ -32,8 +33,9 @@ struct fsc_gpu_stacks {
 	struct fsc_buf text; /* frames of the stack being symbolized */
 };
 
-int fsc_gpu_stacks_new(struct fsc_namer *namer, struct fsc_gpu_texts *texts,
-		       struct fsc_gpu_stacks **ret, struct fsc_err *err)
+int fsc_gpu_stacks_new(struct fsc_namer *namer, const struct fsc_copies *copies,
+		       struct fsc_gpu_texts *texts, struct fsc_gpu_stacks **ret,
+		       struct fsc_err *err)
 {
 	struct fsc_gpu_stacks *s = calloc(1, sizeof(*s));
 	int rc;
@@ -41,6 +43,7 @@ int fsc_gpu_stacks_new(struct fsc_namer *namer, struct fsc_gpu_texts *texts,
 	if (!s)
 		return fsc_err_nomem(err);
 	s->namer = namer;
+	s->copies = copies;
 	s->texts = texts;
 	s->kept = FSC_VEC_INIT(struct kept);
 	rc = fsc_vec_push(&s->kept) ? fsc_pythons_new(&s->pythons, err) : fsc_err_nomem(err);
@@ -107,14 +110,27 @@ static void restore_return_addresses(struct fsc_gpu_stacks *s, struct fsc_addrs 
 	a->n = n;
 }
 
+/* Of the record, or of the copy that it refers to. */
+static struct fsc_addrs native_stack(const struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
+				     const struct fsc_gpu_rec_stack *stack)
+{
+	struct fsc_addrs a = {.pid = (pid_t)rec->pid,
+			      .n = rec->n_stack < FSC_STACK_DEPTH ? rec->n_stack : FSC_STACK_DEPTH};
+	bool cut;
+
+	if (s->copies && rec->copy > 0)
+		fsc_copies_find(s->copies, rec->copy, &a, &cut);
+	else
+		memcpy(a.at, stack->stack, a.n * sizeof(a.at[0]));
+	a.returned = rec->flags & FSC_GPU_REC_RETURN;
+	return a;
+}
+
 static int name_native(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 		       const struct fsc_gpu_rec_stack *stack, struct fsc_err *err)
 {
-	struct fsc_addrs a = {.pid = (pid_t)rec->pid,
-			      .returned = rec->flags & FSC_GPU_REC_RETURN,
-			      .n = rec->n_stack < FSC_STACK_DEPTH ? rec->n_stack : FSC_STACK_DEPTH};
+	struct fsc_addrs a = native_stack(s, rec, stack);
 
-	memcpy(a.at, stack->stack, a.n * sizeof(a.at[0]));
 	restore_return_addresses(s, &a, rec);
 	return fsc_namer_frames(s->namer, &a, add_frame, s, err);
 }
@@ -218,16 +234,17 @@ struct key {
 	uint64_t at[FSC_STACK_DEPTH + 2 * FSC_PYTHON_FRAMES];
 };
 
-static size_t fill_key(const struct fsc_gpu_rec *rec, const struct fsc_gpu_rec_stack *stack,
-		       struct key *key)
+static size_t fill_key(const struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
+		       const struct fsc_gpu_rec_stack *stack, struct key *key)
 {
-	size_t n = rec->n_stack < FSC_STACK_DEPTH ? rec->n_stack : FSC_STACK_DEPTH;
+	const struct fsc_addrs a = native_stack(s, rec, stack);
+	size_t n = a.n < FSC_STACK_DEPTH ? a.n : FSC_STACK_DEPTH;
 	size_t n_python = rec->n_python < FSC_PYTHON_FRAMES ? rec->n_python : FSC_PYTHON_FRAMES;
 
 	key->pid = rec->pid;
 	key->caller = rec->caller;
 	key->library_caller = rec->library_caller;
-	memcpy(key->at, stack->stack, n * 8);
+	memcpy(key->at, a.at, n * 8);
 	memcpy(key->at + n, stack->python, n_python * 16);
 	return offsetof(struct key, at) + (n + 2 * n_python) * 8;
 }
@@ -237,7 +254,7 @@ int fsc_gpu_stacks_prefetch(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *
 {
 	struct key key;
 
-	if (!rec->n_python || fsc_map_get(&s->by_address, &key, fill_key(rec, stack, &key)))
+	if (!rec->n_python || fsc_map_get(&s->by_address, &key, fill_key(s, rec, stack, &key)))
 		return 0;
 	for (size_t i = 0; i < rec->n_python && i < FSC_PYTHON_FRAMES; i++) {
 		const char *function, *file;
@@ -261,7 +278,7 @@ int fsc_gpu_stacks_take(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,
 
 	if (s->by_address.n >= MOST_ADDRESSES)
 		fsc_map_release(&s->by_address);
-	at = fsc_map_put(&s->by_address, &key, fill_key(rec, stack, &key), &fresh);
+	at = fsc_map_put(&s->by_address, &key, fill_key(s, rec, stack, &key), &fresh);
 	if (!at)
 		return fsc_err_nomem(err);
 	if (!fresh) {

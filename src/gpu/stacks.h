@@ -6,14 +6,17 @@
 #include "base/err.h"
 #include "gpu/texts.h"
 #include "model/gpu.h"
+#include "source/copies.h"
 #include "source/namer.h"
 #include "python/python.h"
 
 struct fsc_gpu_stacks;
 
-/* namer and texts must outlive it. The caller owns *ret. */
-int fsc_gpu_stacks_new(struct fsc_namer *namer, struct fsc_gpu_texts *texts,
-		       struct fsc_gpu_stacks **ret, struct fsc_err *err);
+/* namer, copies (NULL: records have their stacks) and texts must outlive it. The caller owns *ret.
+ */
+int fsc_gpu_stacks_new(struct fsc_namer *namer, const struct fsc_copies *copies,
+		       struct fsc_gpu_texts *texts, struct fsc_gpu_stacks **ret,
+		       struct fsc_err *err);
 void fsc_gpu_stacks_free(struct fsc_gpu_stacks *s);
 /* The index of the record's stack; 0: none, or no room. */
 int fsc_gpu_stacks_take(struct fsc_gpu_stacks *s, const struct fsc_gpu_rec *rec,

@@ -90,6 +90,7 @@ static int open_session(struct fsc_gpu_watching *w, struct fsc_err *err)
 	struct fsc_gpu_session_opts so = {.calls = w->calls,
 					  .n_calls = fsc_gpu_n_rows,
 					  .stacks = o->stacks,
+					  .copy_stacks = o->dwarf,
 					  .python = o->python,
 					  .args = o->args,
 					  .sample = o->sample,
@@ -104,6 +105,29 @@ static int open_session(struct fsc_gpu_watching *w, struct fsc_err *err)
 	return fsc_gpu_session_open(&so, &w->session, err);
 }
 
+enum { MOST_LASTING = 32768 }; /* stacks: twice what the kernel remembers */
+
+static bool add_rule(void *session, const struct fsc_unwind_key *key, uint64_t rule)
+{
+	return fsc_gpu_session_add_rule(session, key, rule);
+}
+
+static int open_copies(struct fsc_gpu_watching *w, struct fsc_err *err)
+{
+	const struct fsc_copies_opts o = {.namer = w->namer,
+					  .most_lasting = MOST_LASTING,
+					  .add_rule = add_rule,
+					  .of = w->session};
+	int rc;
+
+	if (!w->opts->dwarf)
+		return 0;
+	rc = fsc_copies_new(&o, &w->copies, err);
+	if (!rc)
+		fsc_gpu_session_on_copy(w->session, fsc_copies_take, w->copies);
+	return rc;
+}
+
 static int open_events(struct fsc_gpu_watching *w, unsigned devices, struct fsc_err *err)
 {
 	const struct fsc_gpu_events_to to = {
@@ -113,8 +137,10 @@ static int open_events(struct fsc_gpu_watching *w, unsigned devices, struct fsc_
 					 .namer = w->namer,
 					 .sizes = w->opts->args,
 					 .device = devices == 1 ? 0 : -1};
-	int rc = fsc_gpu_stacks_new(w->namer, &w->texts, &w->stacks, err);
+	int rc = open_copies(w, err);
 
+	if (!rc)
+		rc = fsc_gpu_stacks_new(w->namer, w->copies, &w->texts, &w->stacks, err);
 	ho.several_devices = devices != 1;
 	if (!rc)
 		rc = fsc_gpu_books_new(w->stacks, &w->books, err);
@@ -253,6 +279,7 @@ static void watch_release(struct fsc_gpu_watching *w)
 	fsc_gpu_hooks_free(w->hooks);
 	fsc_gpu_books_free(w->books);
 	fsc_gpu_stacks_free(w->stacks);
+	fsc_copies_free(w->copies);
 	fsc_namer_free(w->namer);
 	fsc_gpu_texts_release(&w->texts);
 	fsc_map_release(&w->older);

@@ -17,6 +17,7 @@ struct fsc_gpu_watch_opts {
 	bool exit_code;		   /* as in struct fsc_run_opts */
 	const struct fsc_output_opts *out;
 	uint32_t stacks; /* enum fsc_gpu_stacks_of */
+	bool dwarf;	 /* unwound by debug information */
 	uint32_t sample;
 	bool python, args;
 	struct fsc_gpu_hooks_opts hooks;

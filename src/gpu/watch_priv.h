@@ -21,6 +21,7 @@ struct fsc_gpu_watching {
 	struct fsc_processes *processes;
 	struct fsc_namer *namer;
 	struct fsc_gpu_texts texts;
+	struct fsc_copies *copies; /* NULL: the records have the stacks */
 	struct fsc_gpu_stacks *stacks;
 	struct fsc_gpu_books *books;
 	struct fsc_gpu_hooks *hooks;

@@ -92,6 +92,8 @@ int fsc_gpu_drain(struct fsc_gpu_watching *w, uint64_t until_ns, struct fsc_err 
 	/* After the calls, so that all that their processes had mapped is known. */
 	if (!rc)
 		rc = fsc_namer_tick(w->namer, NULL, err);
+	if (!rc && w->copies)
+		rc = fsc_copies_unwind(w->copies, true, err);
 	if (!rc)
 		rc = fsc_gpu_events_flush(w->events, until_ns, err);
 	return rc ? rc : fsc_sink_flush(&w->run->sink, err);

@@ -50,7 +50,7 @@ void fsc_gpu_fill_books(struct fsc_gpu_watching *w, struct fsc_summary *s)
 	s->n_refused = refused->n;
 	fsc_gpu_stacks_books(w->stacks, &lost_stacks, &s->frames, &s->unknown_frames);
 	s->frames_known = w->opts->stacks;
-	s->stacks_lost = lost_stacks;
+	s->stacks_lost = lost_stacks + fsc_gpu_session_loss(w->session, FSC_LOSS_COPIES_FULL);
 	s->via[0] = (struct fsc_named){fsc_gpu_session_rung(w->session), s->places};
 	s->duration_s = fsc_run_seconds(w->run);
 	fill_cost(w, s);

@@ -202,6 +202,7 @@ int fsc_stacks_subtract(const struct fsc_stacks *later, const struct fsc_stacks 
 	int rc;
 
 	fsc_stacks_init(ret, later->funcs, later->n_funcs);
+	ret->one_in = later->one_in;
 	ret->per_process = later->per_process;
 	ret->by_time = later->by_time;
 	ret->offsets = later->offsets;

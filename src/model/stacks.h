@@ -31,6 +31,7 @@ struct fsc_stacks {
 	bool per_process;      /* -P */
 	bool by_time;	       /* weigh by time_ns instead of calls */
 	bool offsets;	       /* offsets within a function are distinguished and shown */
+	unsigned one_in;       /* weights are those of one hit in that many, times it; 0, 1: all */
 	uint64_t time_ns;      /* wall clock at the snapshot */
 	size_t left_out;       /* stacks beyond top in fsc_stacks_sort(), and their weight */
 	uint64_t left_out_weight;

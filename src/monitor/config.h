@@ -72,6 +72,7 @@ struct fsc_snoop_config {
 	double keep_ended_s;		    /* how long an exited process has rows of its own */
 	unsigned max_processes_rows;	    /* (function, process) pairs at a time */
 	bool stacks;			    /* of slow calls */
+	bool dwarf;			    /* unwound by debug information */
 	double warnings_per_s;		    /* lines about slow calls */
 	double max_overhead;		    /* percent; 0: none */
 	bool fast_uprobes;

@@ -125,7 +125,8 @@ static int warn_of_doubles(struct fsc_finder *f, const struct fsc_vec *chosen,
 static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 		       const struct fsc_vec *chosen, struct fsc_targets *ret, struct fsc_err *err)
 {
-	const struct fsc_scope scope = {.pairs = true, .strangers = true};
+	const struct fsc_scope scope = {
+	    .pairs = true, .strangers = true, .unwinds = f->config->dwarf};
 	FSC_AUTO(fsc_freep) struct fsc_wanted *wanted = calloc(chosen->n + 1, sizeof(*wanted));
 	size_t before = ret->rows.n;
 	struct fsc_err why = {0};

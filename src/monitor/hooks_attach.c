@@ -47,6 +47,7 @@ static int open_calls(struct fsc_hooks *h, struct fsc_err *err)
 	const struct fsc_call_opts opts = {.kernel_stack = h->config->stacks,
 					   .user_stack = h->config->stacks,
 					   .slow_stacks = true,
+					   .copies = h->config->stacks && h->config->dwarf,
 					   .own_frame = true,
 					   .drop_stacks = STACKS / 8};
 	int rc = fsc_hooks_namer(h, err);
@@ -65,6 +66,7 @@ static int open_session(struct fsc_hooks *h, struct fsc_err *err)
 	    .n_rings = 1,
 	    .stacks = h->config->stacks ? FSC_STACKS_USER | FSC_STACKS_KERNEL : 0,
 	    .max_stacks = STACKS,
+	    .copy_stacks = h->config->stacks && h->config->dwarf,
 	};
 	int rc;
 

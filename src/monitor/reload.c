@@ -94,6 +94,7 @@ static int adopt_file(struct fsc_monitor *m, struct fsc_snoop_config *fresh, str
 
 	if (!rc)
 		rc = fsc_snoop_config_pids(fresh, m->opts->pids, m->opts->n_pids, err);
+	fresh->dwarf |= m->opts->dwarf;
 	return rc ? rc : fsc_monitor_adopt(m, fresh, err);
 }
 

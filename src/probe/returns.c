@@ -200,10 +200,15 @@ static enum fsc_returns_world world_inside(const struct fsc_returns_file *r,
 static enum fsc_returns_world wants_insns(const struct fsc_returns_file *r,
 					  const struct fsc_sym *sym, const struct fsc_target *t)
 {
+	enum fsc_returns_world world;
+
 	if (fsc_fragile_function(sym->name) == FSC_FRAGILE_ALWAYS ||
 	    r->scope->returns == FSC_RETURNS_INSNS)
 		return FSC_WORLD_WILD;
-	return r->scope->returns == FSC_RETURNS_BEST ? world_inside(r, sym, t) : FSC_WORLD_TAME;
+	if (r->scope->returns != FSC_RETURNS_BEST)
+		return FSC_WORLD_TAME;
+	world = world_inside(r, sym, t);
+	return world == FSC_WORLD_TAME && r->scope->unwinds ? FSC_WORLD_LOADS : world;
 }
 
 static int refuse(const char **ret_why, const char *why)

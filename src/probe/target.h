@@ -102,6 +102,8 @@ struct fsc_scope {
 	bool pairs;	/* entry and return will be probed together */
 	bool strangers; /* unknown programs would have their return addresses replaced */
 	enum fsc_returns returns;
+	bool unwinds; /* stacks are unwound, which changed return addresses prevent: instructions
+			 are probed wherever they are found */
 	const struct fsc_pattern *excludes;
 	size_t n_excludes;
 };

@@ -27,11 +27,13 @@ struct process {
 	uint64_t used; /* time of its last event */
 	size_t n;
 	struct space *programs[PROGRAMS_MAX]; /* the newest last */
+	uint64_t since[PROGRAMS_MAX];	      /* when each began; 0: not known */
 };
 
 struct fsc_spaces {
 	size_t max;
 	uint64_t clock;
+	uint64_t now;		  /* of the event at hand */
 	struct fsc_vec processes; /* struct process */
 	struct fsc_map index;	  /* pid to place + 1 */
 	struct fsc_files files;
@@ -77,15 +79,28 @@ static void process_release(struct process *p)
 }
 
 /* Takes ownership of sp. Drops the oldest program if there are too many. */
-static void add_program(struct process *p, struct space *sp)
+static void add_program(struct process *p, struct space *sp, uint64_t since)
 {
 	if (p->n == PROGRAMS_MAX) {
 		space_put(p->programs[0]);
-		for (size_t i = 1; i < PROGRAMS_MAX; i++)
+		for (size_t i = 1; i < PROGRAMS_MAX; i++) {
 			p->programs[i - 1] = p->programs[i];
+			p->since[i - 1] = p->since[i];
+		}
 		p->n--;
 	}
+	p->since[p->n] = since;
 	p->programs[p->n++] = sp;
+}
+
+/* The program that the process was at that time, by its place; 0: now. */
+static struct space *program_at(const struct process *p, uint64_t time_ns)
+{
+	size_t i = p ? p->n : 0;
+
+	while (i > 1 && time_ns && p->since[i - 1] > time_ns)
+		i--;
+	return i ? p->programs[i - 1] : NULL;
 }
 
 int fsc_spaces_new(size_t max, struct fsc_spaces **ret, struct fsc_err *err)
@@ -207,7 +222,7 @@ static struct space *own_space(struct process *p)
 	if (!own)
 		return NULL;
 	if (!sp) {
-		add_program(p, own);
+		add_program(p, own, 0);
 	} else {
 		space_put(sp);
 		p->programs[p->n - 1] = own;
@@ -231,6 +246,11 @@ static int add_mapping(struct process *p, const struct fsc_mapping *m, struct fs
 		return 0;
 	sp = own_space(p);
 	return sp ? fsc_maps_insert(&sp->maps, m, err) : fsc_err_nomem(err);
+}
+
+void fsc_spaces_at(struct fsc_spaces *s, uint64_t time_ns)
+{
+	s->now = time_ns;
 }
 
 int fsc_spaces_mmap(struct fsc_spaces *s, pid_t pid, uint64_t start, uint64_t len, uint64_t offset,
@@ -283,7 +303,7 @@ int fsc_spaces_fork(struct fsc_spaces *s, pid_t parent, pid_t child, struct fsc_
 	if (!from || !from->n)
 		return 0;
 	from->programs[from->n - 1]->users++;
-	add_program(to, from->programs[from->n - 1]);
+	add_program(to, from->programs[from->n - 1], s->now);
 	return 0;
 }
 
@@ -294,7 +314,7 @@ int fsc_spaces_exec(struct fsc_spaces *s, pid_t pid, struct fsc_err *err)
 
 	if (!sp)
 		return fsc_err_nomem(err);
-	add_program(p, sp);
+	add_program(p, sp, s->now);
 	return 0;
 }
 
@@ -311,10 +331,15 @@ bool fsc_spaces_known(const struct fsc_spaces *s, pid_t pid)
 	return find_process(s, pid) != NULL;
 }
 
-const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid, uint64_t addr)
+const struct fsc_mapping *fsc_spaces_find_at(const struct fsc_spaces *s, pid_t pid, uint64_t addr,
+					     uint64_t time_ns)
 {
 	const struct process *p = find_process(s, pid);
+	const struct space *then = time_ns ? program_at(p, time_ns) : NULL;
+	const struct fsc_mapping *at = then ? fsc_maps_find(&then->maps, addr) : NULL;
 
+	if (at)
+		return at;
 	for (size_t i = p ? p->n : 0; i-- > 0;) {
 		const struct fsc_mapping *m = fsc_maps_find(&p->programs[i]->maps, addr);
 
@@ -324,10 +349,16 @@ const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid,
 	return NULL;
 }
 
-const struct fsc_mapping *fsc_spaces_all(const struct fsc_spaces *s, pid_t pid, size_t *ret_n)
+const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid, uint64_t addr)
 {
-	const struct process *p = find_process(s, pid);
-	const struct fsc_vec *maps = p && p->n ? &p->programs[p->n - 1]->maps : NULL;
+	return fsc_spaces_find_at(s, pid, addr, 0);
+}
+
+const struct fsc_mapping *fsc_spaces_all(const struct fsc_spaces *s, pid_t pid, uint64_t time_ns,
+					 size_t *ret_n)
+{
+	const struct space *sp = program_at(find_process(s, pid), time_ns);
+	const struct fsc_vec *maps = sp ? &sp->maps : NULL;
 
 	*ret_n = maps ? maps->n : 0;
 	return maps ? maps->data : NULL;
@@ -339,11 +370,11 @@ int fsc_spaces_file(struct fsc_spaces *s, pid_t pid, const struct fsc_mapping *m
 	return fsc_files_get(&s->files, pid, m, ret, err);
 }
 
-int fsc_spaces_hold(struct fsc_spaces *s, pid_t pid, struct fsc_err *err)
+int fsc_spaces_hold(struct fsc_spaces *s, pid_t pid, uint64_t time_ns, struct fsc_err *err)
 {
 	const struct fsc_space_file *file;
 	size_t n;
-	const struct fsc_mapping *m = fsc_spaces_all(s, pid, &n);
+	const struct fsc_mapping *m = fsc_spaces_all(s, pid, time_ns, &n);
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++)

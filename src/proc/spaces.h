@@ -33,6 +33,8 @@ int fsc_spaces_fork(struct fsc_spaces *s, pid_t parent, pid_t child, struct fsc_
 /* A new program starts without mappings. Those of the previous program are still found, after
  * the new ones. */
 int fsc_spaces_exec(struct fsc_spaces *s, pid_t pid, struct fsc_err *err);
+/* When what is told from now on happened (CLOCK_MONOTONIC). */
+void fsc_spaces_at(struct fsc_spaces *s, uint64_t time_ns);
 /* The process has exited; its mappings are kept while there is room. */
 void fsc_spaces_exit(struct fsc_spaces *s, pid_t pid);
 
@@ -41,9 +43,13 @@ bool fsc_spaces_known(const struct fsc_spaces *s, pid_t pid);
 /* The mapping around addr, of the newest program that has one there; NULL if none. Valid until
  * the next change. */
 const struct fsc_mapping *fsc_spaces_find(const struct fsc_spaces *s, pid_t pid, uint64_t addr);
-/* The mappings of the current or last program: sorted, without overlaps. Valid
- * until the next change. */
-const struct fsc_mapping *fsc_spaces_all(const struct fsc_spaces *s, pid_t pid, size_t *ret_n);
+/* The same, first in the program that the process was at that time; 0: now. */
+const struct fsc_mapping *fsc_spaces_find_at(const struct fsc_spaces *s, pid_t pid, uint64_t addr,
+					     uint64_t time_ns);
+/* The mappings of the program that the process was at that time (0: the current or last one):
+ * sorted, without overlaps. Valid until the next change. */
+const struct fsc_mapping *fsc_spaces_all(const struct fsc_spaces *s, pid_t pid, uint64_t time_ns,
+					 size_t *ret_n);
 
 /* A file that is or was mapped. */
 struct fsc_space_file {
@@ -58,7 +64,7 @@ struct fsc_space_file {
  * still runs. */
 int fsc_spaces_file(struct fsc_spaces *s, pid_t pid, const struct fsc_mapping *m,
 		    const struct fsc_space_file **ret, struct fsc_err *err);
-/* Opens all files a process has mapped, while it runs. */
-int fsc_spaces_hold(struct fsc_spaces *s, pid_t pid, struct fsc_err *err);
+/* Opens all files a process has mapped, while it runs; those of the program at that time. */
+int fsc_spaces_hold(struct fsc_spaces *s, pid_t pid, uint64_t time_ns, struct fsc_err *err);
 
 #endif

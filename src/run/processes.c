@@ -258,6 +258,15 @@ static int mark_descendant(const struct reading *r, struct process *x, struct fs
 	return fsc_process_decide(r, x, true, err);
 }
 
+static void on_time(void *arg, uint64_t time_ns)
+{
+	const struct reading *r = arg;
+	const struct fsc_mmaps_to *also = &r->to->also;
+
+	if (also->at)
+		also->at(also->arg, time_ns);
+}
+
 static int on_fork(void *arg, pid_t parent, pid_t child, struct fsc_err *err)
 {
 	const struct reading *r = arg;
@@ -360,8 +369,12 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 		       struct fsc_err *err)
 {
 	struct reading r = {p, to};
-	const struct fsc_mmaps_to handlers = {
-	    .arg = &r, .mmap = on_mmap, .fork = on_fork, .exec = on_exec, .exit = on_exit_of};
+	const struct fsc_mmaps_to handlers = {.arg = &r,
+					      .mmap = on_mmap,
+					      .fork = on_fork,
+					      .exec = on_exec,
+					      .exit = on_exit_of,
+					      .at = on_time};
 	int rc = 0;
 
 	p->readings++;

@@ -36,6 +36,8 @@ void fsc_json_stacks(struct fsc_sink *sink, const struct fsc_stacks *t, struct f
 		if (s->comm[0])
 			fsc_json_string(b, "comm", s->comm);
 		fsc_json_uint(b, "count", s->calls);
+		if (t->one_in > 1)
+			fsc_json_uint(b, "one_in", t->one_in);
 		if (t->by_time)
 			fsc_json_uint(b, "time_ns", s->time_ns);
 		if (sink->cost)

@@ -9,14 +9,16 @@
 
 #include "base/clock.h"
 #include "source/calls_priv.h"
+#include "source/copies.h"
 #include "types/types.h"
 
-enum { LAG_NS = 20000000 };
+enum { LAG_NS = 20000000, ROUNDS = 64 };
 
 void fsc_call_source_free(struct fsc_call_source *s)
 {
 	if (!s)
 		return;
+	fsc_copies_free(s->copies);
 	fsc_timeline_release(&s->pending);
 	for (size_t i = 0; i < s->open.n; i++)
 		free(FSC_AT(struct record, &s->open, i)->call);
@@ -26,6 +28,26 @@ void fsc_call_source_free(struct fsc_call_source *s)
 	fsc_buf_release(&s->text);
 	fsc_buf_release(&s->ret_text);
 	free(s);
+}
+
+static bool add_rule(void *session, const struct fsc_unwind_key *key, uint64_t rule)
+{
+	return fsc_session_add_rule(session, key, rule);
+}
+
+static int open_copies(struct fsc_call_source *s, struct fsc_err *err)
+{
+	struct fsc_session *session = fsc_live_session(s->live);
+	struct fsc_copies_opts o = {.namer = s->namer,
+				    .own_row = fsc_session_rows(session),
+				    .most_lasting = 2 * fsc_session_options(session)->max_stacks,
+				    .add_rule = add_rule,
+				    .of = session};
+	int rc = fsc_copies_new(&o, &s->copies, err);
+
+	if (!rc)
+		fsc_session_on_copy(session, fsc_copies_take, s->copies);
+	return rc;
 }
 
 int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
@@ -45,11 +67,13 @@ int fsc_call_source_new(struct fsc_live *live, struct fsc_namer *namer,
 	s->frames = FSC_VEC_INIT(const char *);
 	s->used = FSC_VEC_INIT(int32_t);
 	*ret = s;
-	return 0;
+	return opts->copies ? open_copies(s, err) : 0;
 }
 
 void fsc_call_source_rename(struct fsc_call_source *s, struct fsc_namer *namer)
 {
+	if (s->copies)
+		fsc_copies_rename(s->copies, namer);
 	s->namer = namer;
 }
 
@@ -89,7 +113,14 @@ static int add_stack(struct fsc_call_source *s, const struct fsc_rec_call *rec, 
 		     struct fsc_err *err)
 {
 	struct fsc_addrs a;
+	bool cut;
 
+	if (!kernel && s->copies) {
+		if (!fsc_copies_find(s->copies, rec->ustack, &a, &cut))
+			return 0;
+		a.returned = at_return(rec);
+		return fsc_namer_frames(s->namer, &a, add_frame, &s->frames, err);
+	}
 	fsc_namer_stack(fsc_live_session(s->live), kernel ? rec->kstack : rec->ustack, kernel,
 			(pid_t)rec->pid, kernel ? 0 : rec->ip, &a);
 	a.returned = at_return(rec);
@@ -139,7 +170,7 @@ static int name_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec
 static int add_used_stacks(struct fsc_call_source *s, const struct fsc_rec_call *rec,
 			   struct fsc_err *err)
 {
-	const int32_t ids[] = {rec->kstack, rec->ustack};
+	const int32_t ids[] = {rec->kstack, s->copies ? -1 : rec->ustack};
 
 	for (size_t i = 0; i < 2; i++) {
 		int32_t *slot = ids[i] < 0 ? NULL : fsc_vec_push(&s->used);
@@ -323,6 +354,23 @@ static int show_open(struct showing *w, struct fsc_err *err)
 	return rc;
 }
 
+/* The stacks of all records that were read, and what their processes had mapped. While it unwinds,
+ * the rings are emptied. */
+static int unwind_copies(struct fsc_call_source *s, struct fsc_err *err)
+{
+	struct fsc_session *session = fsc_live_session(s->live);
+	int rc = fsc_namer_tick(s->namer, session, err);
+
+	for (int left = ROUNDS; !rc && left && fsc_copies_waiting(s->copies); left--) {
+		rc = fsc_copies_unwind(s->copies, left == 1, err);
+		if (!rc && left > 1 && !fsc_copies_full(s->copies))
+			rc = fsc_session_drain(session, queue_record, s, err);
+		if (!rc)
+			rc = fsc_namer_tick(s->namer, session, err);
+	}
+	return rc;
+}
+
 int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, void *arg,
 			 struct fsc_err *err)
 {
@@ -332,6 +380,8 @@ int fsc_call_source_read(struct fsc_call_source *s, bool last, fsc_call_fn fn, v
 
 	if (!rc)
 		rc = fsc_session_drain(fsc_live_session(s->live), queue_record, s, err);
+	if (!rc && s->copies)
+		rc = unwind_copies(s, err);
 	if (!rc)
 		rc = fsc_timeline_take(&s->pending, until, fsc_calls_take_record, &w, err);
 	if (s->opts.drop_stacks)

@@ -32,6 +32,7 @@ struct fsc_call_opts {
 	const struct fsc_format *slow_formats;
 	bool kernel_stack, user_stack;
 	bool slow_stacks; /* only of slow calls */
+	bool copies;	  /* user stacks are unwound by debug information */
 	/* For endless runs: once this many stacks were shown, they are deleted in the kernel; 0:
 	 * never. */
 	uint32_t drop_stacks;

@@ -16,6 +16,7 @@ struct record {
 struct fsc_call_source {
 	struct fsc_live *live;
 	struct fsc_namer *namer;
+	struct fsc_copies *copies; /* NULL: the kernel has the stacks */
 	struct fsc_call_opts opts;
 	uint64_t to_wall; /* offset from the kernel's clock to wall-clock time */
 	struct fsc_timeline pending;

@@ -121,12 +121,12 @@ static uint64_t count_kept(struct fsc_live *l, uint64_t seen, struct fsc_err *er
 	struct fsc_profile all;
 	uint64_t kept;
 
-	if (o->mode == FSC_MODE_TRACE || o->copy_stacks)
+	if (o->mode == FSC_MODE_TRACE)
 		return fsc_session_records(l->session);
 	if (o->mode == FSC_MODE_TIME)
 		return count_timed(l, err);
 	if (o->mode == FSC_MODE_STACK)
-		return count_stacks(l, err);
+		return count_stacks(l, err) + fsc_session_records(l->session);
 	if (!l->by || fsc_live_snapshot(l, false, &all, err))
 		return seen;
 	kept = fsc_profile_total(&all);
@@ -208,7 +208,8 @@ static uint64_t add_losses(const struct fsc_live *l, struct fsc_summary *s)
 	    {FSC_LOSS_STACK_FULL, "stack_full", STACK},
 	    {FSC_LOSS_STACK_BUSY, "stack_busy", STACK},
 	    {FSC_LOSS_STACK_COLLIDED, "stack_collided", STACK},
-	    {FSC_LOSS_RING_FULL, "ring_full", STACK | TRACE},
+	    {FSC_LOSS_RING_FULL, "ring_full", TRACE},
+	    {FSC_LOSS_COPIES_FULL, "ring_full", STACK},
 	    {FSC_LOSS_UNREADABLE, "unreadable", TRACE},
 	    {FSC_LOSS_TOO_DEEP, "too_deep", TIME | STACK | TRACE},
 	    {FSC_LOSS_NO_THREAD, "no_thread", TIME | STACK | TRACE},
@@ -266,6 +267,7 @@ static void close_books(struct fsc_live *l, struct fsc_summary *s, struct fsc_er
 	if (mode != FSC_MODE_STACK)
 		s->stacks_lost = fsc_session_loss(l->session, FSC_LOSS_STACK_FULL) +
 				 fsc_session_loss(l->session, FSC_LOSS_STACK_COLLIDED) +
+				 fsc_session_loss(l->session, FSC_LOSS_COPIES_FULL) +
 				 fsc_session_loss(l->session, FSC_LOSS_STACK_BUSY);
 	s->filtered = fsc_session_loss(l->session, FSC_LOSS_FILTERED);
 	s->sampled_out = fsc_session_loss(l->session, FSC_LOSS_SAMPLED_OUT);

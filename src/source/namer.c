@@ -40,7 +40,7 @@ int fsc_namer_add_process(struct fsc_namer *n, pid_t pid, struct fsc_err *err)
 	int rc = fsc_spaces_read(n->spaces, pid, err);
 
 	if (!rc)
-		rc = fsc_spaces_hold(n->spaces, pid, err);
+		rc = fsc_spaces_hold(n->spaces, pid, 0, err);
 	return rc == -ENOMEM ? rc : 0;
 }
 
@@ -85,6 +85,11 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 	return fsc_spaces_exec(arg, pid, err);
 }
 
+static void on_time(void *arg, uint64_t time_ns)
+{
+	fsc_spaces_at(arg, time_ns);
+}
+
 static void on_exit_of(void *arg, pid_t pid)
 {
 	fsc_spaces_exit(arg, pid);
@@ -101,15 +106,18 @@ struct fsc_mmaps_to fsc_namer_callbacks(struct fsc_namer *n)
 				     .mmap = on_mmap,
 				     .fork = on_fork,
 				     .exec = on_exec,
-				     .exit = on_exit_of};
+				     .exit = on_exit_of,
+				     .at = on_time};
 }
 
 int fsc_namer_tick(struct fsc_namer *n, struct fsc_session *session, struct fsc_err *err)
 {
 	const struct fsc_mmaps_to to = fsc_namer_callbacks(n);
-	int rc = session ? fsc_session_new_pids(session, on_new_pid, n, err) : 0;
+	/* In this order: what /proc shows of a process that has run exec is not of the program
+	 * before. */
+	int rc = n->mmaps ? fsc_mmaps_read(n->mmaps, &to, err) : 0;
 
-	return rc || !n->mmaps ? rc : fsc_mmaps_read(n->mmaps, &to, err);
+	return rc || !session ? rc : fsc_session_new_pids(session, on_new_pid, n, err);
 }
 
 /* The kernel includes the caller only if the function begins with a push that it recognises. */
@@ -128,14 +136,18 @@ void fsc_namer_stack(const struct fsc_session *session, int32_t id, bool kernel,
 	ret->pid = pid;
 	ret->kernel = kernel;
 	ret->returned = false;
+	ret->time_ns = 0;
 	ret->n = fsc_session_stack(session, id, ret->at, FSC_STACK_DEPTH);
 	insert_caller(ret, caller);
 }
 
 static struct fsc_address address_at(const struct fsc_addrs *a, size_t i)
 {
-	return (struct fsc_address){
-	    .addr = a->at[i], .pid = a->pid, .kernel = a->kernel, .is_return = i || a->returned};
+	return (struct fsc_address){.addr = a->at[i],
+				    .pid = a->pid,
+				    .time_ns = a->time_ns,
+				    .kernel = a->kernel,
+				    .is_return = i || a->returned};
 }
 
 int fsc_namer_want(struct fsc_namer *n, const struct fsc_addrs *a, struct fsc_err *err)

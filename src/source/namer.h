@@ -35,7 +35,8 @@ int fsc_namer_add_process(struct fsc_namer *n, pid_t pid, struct fsc_err *err);
 struct fsc_addrs {
 	pid_t pid;
 	bool kernel;
-	bool returned; /* the first address is a return address, too */
+	bool returned;	  /* the first address is a return address, too */
+	uint64_t time_ns; /* when; 0: not known, the program that the process is now goes first */
 	size_t n;
 	uint64_t at[FSC_STACK_DEPTH + 1];
 };

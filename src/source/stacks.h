@@ -11,8 +11,9 @@ struct fsc_stack_source;
 
 struct fsc_stack_opts {
 	bool per_process, by_time, offsets;
-	unsigned depth; /* frames to keep of the kernel's and of the user's part; 0: all */
-	bool copies;	/* the session sends copies of stacks */
+	unsigned depth;	 /* frames to keep of the kernel's and of the user's part; 0: all */
+	bool copies;	 /* the session sends copies of stacks */
+	unsigned one_in; /* hits that one stands for; 0, 1: itself */
 };
 
 /* live and namer must outlive it. The caller owns *ret. */

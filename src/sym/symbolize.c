@@ -91,12 +91,13 @@ void fsc_symbolizer_freep(struct fsc_symbolizer **y)
 /* ---- locating ---- */
 
 /* The mapping around an address; if there is none, the process's maps are read again, once. */
-static int find_mapping(struct fsc_symbolizer *y, pid_t pid, uint64_t addr,
+static int find_mapping(struct fsc_symbolizer *y, const struct fsc_address *a, uint64_t addr,
 			const struct fsc_mapping **ret, struct fsc_err *err)
 {
+	pid_t pid = a->pid;
 	bool fresh = false;
 
-	*ret = fsc_spaces_find(y->spaces, pid, addr);
+	*ret = fsc_spaces_find_at(y->spaces, pid, addr, a->time_ns);
 	if (*ret)
 		return 0;
 	if (!fsc_map_put(&y->misses, &pid, sizeof(pid), &fresh))
@@ -122,7 +123,7 @@ static int locate_address(struct fsc_symbolizer *y, const struct fsc_address *a,
 	ret->key.offset = ret->in_memory = addr;
 	if (a->kernel)
 		return 0;
-	rc = find_mapping(y, a->pid, addr, &m, err);
+	rc = find_mapping(y, a, addr, &m, err);
 	if (rc || !m)
 		return rc;
 	rc = fsc_spaces_file(y->spaces, a->pid, m, &ret->file, err);

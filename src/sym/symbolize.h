@@ -15,7 +15,8 @@ struct fsc_symbolizer;
 
 struct fsc_address {
 	uint64_t addr;
-	pid_t pid; /* not looked at in the kernel */
+	pid_t pid;	  /* not looked at in the kernel */
+	uint64_t time_ns; /* when it was that process's; 0: now */
 	bool kernel;
 	bool is_return; /* behind a call: all of a stack but its leaf */
 };

@@ -110,15 +110,16 @@ struct fsc_config {
 	__u32 pairs;		      /* entry and return are probed together */
 	__u32 sample;		      /* one call in N; 0 or 1: all */
 	__u32 n_strings, string_size; /* of a record */
-	__u32 copy_stacks;	      /* bool: each hit sends a copy of the user stack */
+	__u32 copy_stacks;	      /* bool: user stacks are unwound by debug information */
 	__u32 ring_bytes;	      /* of each ring */
 	__u32 most_ops;		      /* of the longest expression */
 	__u32 never;		      /* 0, known to the verifier but not to the compiler */
 	__u32 stack_guard;	      /* enum fsc_stack_guard */
 	__u32 bystanders;	      /* bool: count hits of processes that are not traced */
-	__u32 pad;
+	/* Of struct task_struct: group_leader, start_time, self_exec_id; 0: not known. */
+	__u32 task_leader, task_start, task_execs;
 };
-_Static_assert(sizeof(struct fsc_config) == 152, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 160, "wire layout changed");
 
 /* Unused fields are 0. */
 struct fsc_count_key {
@@ -167,6 +168,7 @@ enum fsc_loss {
 	FSC_LOSS_UNREADABLE,	 /* the predicate's memory could not be read */
 	FSC_LOSS_FILTERED,	 /* not seen: the predicate was false */
 	FSC_LOSS_SAMPLED_OUT,	 /* not seen: not the one in N */
+	FSC_LOSS_COPIES_FULL,	 /* no room for a copy of the stack in its ring */
 	FSC_LOSS_ERRORS_FULL,	 /* no room to count an error by its code; no hit */
 	FSC_LOSS_MAX,
 };

@@ -133,7 +133,8 @@ struct fsc_gpu_rec {
 	__u32 n_args;
 	__u64 args[FSC_GPU_KERNEL_ARGS]; /* the first eight bytes of each */
 	char comm[FSC_COMM_LEN];
-	__u32 n_stack, n_python, n_name, pad;
+	__u32 n_stack, n_python, n_name;
+	__s32 copy; /* instead of n_stack: ID of the stack (struct fsc_rec_stack); 0: none */
 };
 _Static_assert(sizeof(struct fsc_gpu_rec) == 304, "wire layout changed");
 

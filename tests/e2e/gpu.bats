@@ -730,3 +730,10 @@ python_script() {
 	as_nobody gpu -- true
 	check_error 1 '(root|CAP_|privilege|permi)' "gpu -- true"
 }
+
+@test "--dwarf: stacks of programs without frame pointers, through calls whose returns are caught" {
+	run_gpu() { fs_ok gpu --stacks "$@" -f json -- "$FIXTURES/cudaapp" cudaMalloc=2 cudaMemcpy=3 cudaLaunchKernel=4; }
+	run_gpu --dwarf
+	assert_eq "stacks" 9 "$(rows | grep -E '"type":"gpu_(alloc|copy|launch)"' | grep -c '"stack":\["call","obey","main",.*"_start"\]')"
+	fs_error 2 'cannot be combined' gpu --no-stacks --dwarf -d 0.1
+}

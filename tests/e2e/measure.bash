@@ -244,3 +244,8 @@ system_call() {
 	*) skip "the name of ${1}'s function on $(uname -m) is not known here" ;;
 	esac
 }
+
+# Without the layout of struct task_struct every stack is copied.
+need_btf_of_tasks() {
+	[[ -r /sys/kernel/btf/vmlinux ]] || skip "the kernel has no type information"
+}

@@ -209,6 +209,15 @@ counted_total() {
 	assert_match "a warning at once" "$(<err)" 'warning: cudaMalloc took [0-9.]+ ms in cudaapp, process [0-9]+.*slow from 1.00 ms; it returned cudaErrorMemoryAllocation'
 }
 
+@test "--dwarf, or \"dwarf\": true: stacks of programs without frame pointers" {
+	configure '"slow": "100us", "custom_sym": {"chain_leaf": {"symbol": "chain_leaf", "library": "'"$FIXTURES/chains-nofp"'"}},' '"dwarf": true'
+	snoop_run -- "$FIXTURES/chains-nofp" 3 2 1000
+	assert_eq "by the file" 3 "$(rows type=call slow=true | grep -c '"stack":\["chain_leaf","chain_c","chain_b","chain_a","main"')"
+	configure '"slow": "100us", "custom_sym": {"chain_leaf": {"symbol": "chain_leaf", "library": "'"$FIXTURES/chains-nofp"'"}},' '"stacks": true'
+	snoop_run --dwarf -- "$FIXTURES/chains-nofp" 3 2 1000
+	assert_eq "by the option" 2 "$(rows type=call slow=true | grep -c '"stack":\["chain_leaf","chain_x","main"')"
+}
+
 @test "the slow call with which a process ends has a stack with names" {
 	local i
 	cp "$FIXTURES/cudaapp" mine

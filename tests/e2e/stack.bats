@@ -61,6 +61,59 @@ teardown() { e2e_teardown; }
 	assert_eq "ring_full" 0 "$(lost ring_full)"
 }
 
+# bats test_tags=guest
+@test "--dwarf: a stack that is known is not copied again" {
+	need_btf_of_tasks
+	start_runner "$FIXTURES/runner"
+	arm_as stack -v -f json -i 0.1 --dwarf -p "$RUNNER" -U "$FIXTURES/runner:work"
+	ask go 1
+	# once it was reported it was unwound, and the kernel has the rules
+	until grep -q '"type":"stack"' out; do kill -0 "$FS" || fail "it ended: $(<err)"; done
+	ask go 2
+	ask go 5000
+	finish
+	assert_eq "seen" 5003 "$(summary seen)"
+	assert_eq "kept" 5003 "$(summary kept)"
+	assert_eq "with names" 5003 "$(calls type=stack)"
+	assert_eq leaf work "$(frames_of "$(rows type=stack | tail -n 1)" | cut -d, -f1)"
+	[[ $(<err) =~ debug:\ ([0-9]+)\ copies ]] || fail "no number of copies: $(<err)"
+	((BASH_REMATCH[1] < 100)) || fail "${BASH_REMATCH[0]} for 5003 hits of a few stacks"
+}
+
+# bats test_tags=guest
+@test "--dwarf: a process that soon runs exec keeps its stack, and its names" {
+	for i in 1 2 3; do
+		fs_stack --dwarf -P -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" exec "$FIXTURES/chains-nofp" exec true
+		assert_eq "stacks, round $i" 2 "$(stacks "$LONG")"
+	done
+	fs_stack --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" "$FIXTURES/chains:chain_leaf" -- \
+		"$FIXTURES/chains" exec "$FIXTURES/chains-nofp" exec "$FIXTURES/chains" exec true
+	assert_eq "three programs of one process" 3 "$(stacks "$LONG")"
+	assert_eq "cut off" 0 "$(summary truncated)"
+}
+
+@test "--dwarf --weight time: as with frame pointers" {
+	fs_stack --dwarf -U --weight time "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 15 8 400
+	both_chains 15 8
+	total=0
+	while read -r line; do total=$((total + $(field time_ns "$line"))); done < <(rows type=stack)
+	((total >= $(truth low_total_ns chain_c) + $(truth low_total_ns chain_x))) || fail "only $total ns: $(<out)"
+}
+
+@test "--sample: one hit in N, counts are scaled, and it is said that they are estimates" {
+	measure stack --sample 10 -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 3000 1000
+	assert_eq "looked at" 400 "$(summary seen)"
+	assert_eq "left out" 3600 "$(summary sampled_out)"
+	assert_eq "estimate over chain_a" 3000 "$(stacks "$LONG")"
+	assert_eq "estimate over chain_x" 1000 "$(stacks "$SHORT")"
+	assert_eq "each says so" 10 "$(values one_in type=stack | sort -u)"
+	assert_match "in words" "$(<err)" 'one hit in 10 was looked at.*off by about the root of 10 \* C'
+	measure stack --sample 7 --dwarf -U "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 700 0
+	assert_eq "copies, too" 700 "$(stacks "$LONG")"
+	fs_stack -U "$FIXTURES/chains:chain_leaf" -- "$FIXTURES/chains" 3 1
+	refute_match "without" "$(<out)" one_in
+}
+
 @test "what is lost is said on stderr where the books are in a file" {
 	for format in folded flamegraph; do
 		fs_ok stack -U --max-stacks 1 -f $format -o data "$FIXTURES/chains:chain_leaf" -- \

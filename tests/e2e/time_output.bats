@@ -244,3 +244,14 @@ teardown() { e2e_teardown; }
 @test "an unknown function answers with the nearest names" {
 	fs_error 1 "did you mean .*timed_call" time "$FIXTURES/timed:timed_cal" -d 0.1
 }
+
+# bats test_tags=guest
+@test "--slow --dwarf: stacks of programs without frame pointers" {
+	for via in $(ways); do
+		fs_ok time --via "$via" --slow 100us -U --dwarf --keep 100 -f json "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 4 3 1000
+		assert_eq "over chain_a by $via" 4 "$(rows type=call | grep -c '"stack":\["chain_leaf","chain_c","chain_b","chain_a","main"')"
+		assert_eq "over chain_x by $via" 3 "$(rows type=call | grep -c '"stack":\["chain_leaf","chain_x","main"')"
+	done
+	fs_error 2 'needs --slow' time --dwarf "$FIXTURES/chains-nofp:chain_leaf" -d 0.1
+	fs_error 2 'not -K alone' time --dwarf --slow 1ms -K "$FIXTURES/chains-nofp:chain_leaf" -d 0.1
+}

@@ -281,3 +281,16 @@ came() {
 	fs_ok trace -d 0.01 -p $$ "$libc:lfind"
 	refute_match warning "$(<err)" "funcscope itself uses"
 }
+
+# bats test_tags=guest
+@test "-U --dwarf: programs without frame pointers, at the entry, with the return, on each rung" {
+	for via in $(ways); do
+		for how in "" --ret --tree; do
+			# shellcheck disable=SC2086 # none, or one word
+			fs_ok trace --via "$via" -U --dwarf $how -f json "$FIXTURES/chains-nofp:chain_leaf" -- "$FIXTURES/chains-nofp" 20 10
+			assert_eq "over chain_a by $via $how" 20 "$(rows type=call | grep -c '"user_stack":\["chain_leaf","chain_c","chain_b","chain_a","main"')"
+			assert_eq "over chain_x by $via $how" 10 "$(rows type=call | grep -c '"user_stack":\["chain_leaf","chain_x","main"')"
+		done
+	done
+	fs_error 2 'needs -U' trace --dwarf "$FIXTURES/chains-nofp:chain_leaf" -d 0.1
+}

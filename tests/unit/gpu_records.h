@@ -84,7 +84,7 @@ static inline void gpu_begin_on(struct gpu_world *w, int device)
 	*w = (struct gpu_world){.told = FSC_VEC_INIT(struct fsc_gpu_event)};
 	fsc_gpu_texts_init(&w->texts);
 	gpu_ok(fsc_namer_new(&quiet, &w->namer, &err), &err);
-	gpu_ok(fsc_gpu_stacks_new(w->namer, &w->texts, &w->stacks, &err), &err);
+	gpu_ok(fsc_gpu_stacks_new(w->namer, NULL, &w->texts, &w->stacks, &err), &err);
 	gpu_ok(fsc_gpu_books_new(w->stacks, &w->books, &err), &err);
 	gpu_ok(fsc_gpu_hooks_new(NULL, &none, &w->hooks, &err), &err);
 	opts = gpu_opts(w, device);

@@ -69,7 +69,7 @@ static void newer_mappings_win(void **state)
 	assert_string_equal(at(s, GONE, 0x87ff), "/d+4fff");
 	assert_string_equal(at(s, GONE, 0x8800), "/b+800");
 	map(s, GONE, 0, 0x10000, 0, "/e"); /* over all */
-	assert_non_null(fsc_spaces_all(s, GONE, &n));
+	assert_non_null(fsc_spaces_all(s, GONE, 0, &n));
 	assert_int_equal(n, 1);
 }
 
@@ -145,6 +145,34 @@ static void fork_and_exec(void **state)
 	assert_string_equal(at(s, GONE + 1, 0x1000), "-"); /* too long ago */
 }
 
+/* Samples from before an exec are read when the process is another program already. */
+static void programs_by_time(void **state)
+{
+	FSC_AUTO(fsc_spaces_freep) struct fsc_spaces *s = make(0);
+	const struct fsc_mapping *m;
+	size_t n;
+
+	(void)state;
+	map(s, GONE, 0x1000, 0x1000, 0, "/first");
+	fsc_spaces_at(s, 100);
+	assert_int_equal(fsc_spaces_exec(s, GONE, NULL), 0);
+	map(s, GONE, 0x1000, 0x1000, 0, "/second");
+	fsc_spaces_at(s, 200);
+	assert_int_equal(fsc_spaces_exec(s, GONE, NULL), 0);
+	map(s, GONE, 0x1000, 0x1000, 0, "/third");
+	map(s, GONE, 0x8000, 0x1000, 0, "/more");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x1000, 99)->path, "/first");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x1000, 100)->path, "/second");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x1000, 199)->path, "/second");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x1000, 5000)->path, "/third");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x1000, 0)->path, "/third");
+	assert_string_equal(fsc_spaces_find_at(s, GONE, 0x8000, 99)->path,
+			    "/more"); /* if nowhere else */
+	m = fsc_spaces_all(s, GONE, 150, &n);
+	assert_int_equal(n, 1);
+	assert_string_equal(m->path, "/second");
+}
+
 static void the_dead_are_forgotten_first(void **state)
 {
 	FSC_AUTO(fsc_spaces_freep) struct fsc_spaces *s = make(64);
@@ -176,7 +204,7 @@ static void of_a_running_process(void **state)
 	assert_int_equal(fsc_spaces_read(s, getpid(), &err), 0);
 	m = fsc_spaces_find(s, getpid(), (uintptr_t)of_a_running_process);
 	assert_non_null(m);
-	assert_int_equal(fsc_spaces_hold(s, getpid(), &err), 0);
+	assert_int_equal(fsc_spaces_hold(s, getpid(), 0, &err), 0);
 	assert_int_equal(fsc_spaces_file(s, getpid(), m, &file, &err), 0);
 	assert_int_equal(fsc_spaces_file(s, getpid(), m, &again, &err), 0);
 	assert_ptr_equal(file, again);
@@ -237,7 +265,7 @@ static const struct fsc_mapping *wait_for(struct fsc_spaces *s, pid_t pid, const
 		size_t n = 0;
 
 		assert_int_equal(fsc_spaces_read(s, pid, NULL), 0);
-		m = fsc_spaces_all(s, pid, &n);
+		m = fsc_spaces_all(s, pid, 0, &n);
 		for (size_t k = 0; k < n; k++)
 			if (strstr(m[k].path, name))
 				return &m[k];
@@ -262,7 +290,7 @@ static void files_of_processes_that_ended(void **state)
 			const struct fsc_mapping *m = wait_for(s, pid, "short-lived");
 
 			if (hold)
-				assert_int_equal(fsc_spaces_hold(s, pid, NULL), 0);
+				assert_int_equal(fsc_spaces_hold(s, pid, 0, NULL), 0);
 			if (replaced) {
 				char other[600];
 
@@ -287,6 +315,7 @@ int main(void)
 	    cmocka_unit_test(random_mappings),
 	    cmocka_unit_test(names_of_memory),
 	    cmocka_unit_test(fork_and_exec),
+	    cmocka_unit_test(programs_by_time),
 	    cmocka_unit_test(the_dead_are_forgotten_first),
 	    cmocka_unit_test(of_a_running_process),
 	    cmocka_unit_test(the_vdso),

@@ -16,6 +16,7 @@
 #include "sym/symbolize.h"
 #include "dwarf/unwind.h"
 #include "sym_fixtures.h"
+#include "wire/stack.h"
 
 #define GONE 0x3ffffff0
 
@@ -121,6 +122,67 @@ static void without_frame_pointers(void **state)
 	}
 	assert_non_null(strstr(names(s, &u), " main "));
 	assert_true(u.whole);
+}
+
+static uint64_t word_at(uint64_t addr)
+{
+	uint64_t word = 0;
+
+	assert_in_range(addr, taken.sp, taken.sp + taken.n - sizeof(word));
+	memcpy(&word, (const char *)taken.stack + (addr - taken.sp), sizeof(word));
+	return word;
+}
+
+/* As bpf/copies.bpf.h does: the rules lead to the same callers. Returns how many. */
+static size_t follow_rules(const struct fsc_unwind *u)
+{
+	uint64_t sp = taken.regs[FSC_UNWIND_SP], fp = taken.regs[FSC_UNWIND_FP], pc;
+
+	for (size_t i = 0; i < u->n; i++) {
+		uint64_t r = u->rules[i], cfa;
+
+		if (!(r & FSC_UNWIND_PLAIN))
+			return i;
+		cfa = (r & FSC_UNWIND_BY_FP ? fp : sp) + (uint64_t)((int64_t)(r << 32) >> 40);
+#ifdef __aarch64__
+		pc = r & FSC_UNWIND_IN_LR ? taken.regs[FSC_UNWIND_LR]
+					  : word_at(cfa + (uint64_t)((int64_t)(r << 16) >> 48) * 8);
+#else
+		pc = word_at(cfa + (uint64_t)((int64_t)(r << 16) >> 48) * 8);
+#endif
+		if (r & FSC_UNWIND_SAVED_FP)
+			fp = word_at(cfa + (uint64_t)((int64_t)r >> 48) * 8);
+		sp = cfa;
+		if (i + 1 < u->n)
+			assert_int_equal(pc, u->addrs[i + 1]);
+	}
+	return u->n;
+}
+
+static void rules_for_the_kernel(void **state)
+{
+	FSC_AUTO(fsc_spaces_freep) struct fsc_spaces *s = NULL;
+	uint64_t addrs[200], rules[200] = {0};
+	struct fsc_unwind u = {.pid = getpid(), .addrs = addrs, .rules = rules, .max = 200};
+
+	(void)state;
+	assert_int_equal(fsc_spaces_new(0, &s, NULL), 0);
+	for (int n = 0; n < 5; n++) {
+		size_t got;
+
+		sample_below(n);
+		u.sample = taken;
+		unwind(s, &u, 1);
+		assert_true(u.whole);
+		got = follow_rules(&u);
+		/* to the end: _start says that nobody called it */
+		assert_int_equal(got, u.n - 1);
+		assert_int_equal(rules[got], FSC_UNWIND_END);
+	}
+	u.pid = GONE; /* nothing is known of its code */
+	rules[0] = 1;
+	unwind(s, &u, 1);
+	assert_int_equal(rules[0], 0);
 }
 
 static void limits(void **state)
@@ -255,6 +317,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(without_frame_pointers),
+	    cmocka_unit_test(rules_for_the_kernel),
 	    cmocka_unit_test(limits),
 	    cmocka_unit_test(holes),
 	    cmocka_unit_test(nothing_to_go_by),
