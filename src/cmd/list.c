@@ -6,11 +6,13 @@
 #include "base/fmt.h"
 #include "base/json.h"
 #include "cmd/cmd.h"
+#include "cmd/explain.h"
 #include "cmd/probes.h"
 #include "sink/sink.h"
 
 struct list_opts {
 	int format;
+	bool verbose;
 };
 
 static const char *const format_names[] = {"text", "json", NULL};
@@ -18,6 +20,8 @@ static const char *const format_names[] = {"text", "json", NULL};
 static const struct fsc_opt list_opts[] = {
     {'f', "format", FSC_OPT_CHOICE, offsetof(struct list_opts, format), "FORMAT", "output",
      format_names},
+    {'v', "verbose", FSC_OPT_FLAG, offsetof(struct list_opts, verbose), NULL,
+     "with arguments, where the probe would sit, and what a hit would cost", NULL},
     {0},
 };
 
@@ -68,7 +72,6 @@ static void add_json(const struct fsc_target *t, const struct fsc_target_row *r,
 		fsc_json_uint(b, "offset", t->offset);
 	if (t->site == FSC_SITE_USER)
 		fsc_json_bool(b, "nop5", t->nop5);
-	fsc_json_line_end(b);
 }
 
 /* A function that matches but would not be probed, and why. */
@@ -88,21 +91,42 @@ static void add_skipped(const struct fsc_skipped *k, int format, struct fsc_buf 
 	fsc_json_line_end(b);
 }
 
-static int print_targets(const struct fsc_targets *t, int format, struct fsc_err *err)
+/* e: NULL without -v. */
+static int add_target(const struct fsc_targets *t, size_t i, int format, struct fsc_explainer *e,
+		      struct fsc_buf *b, struct fsc_err *err)
 {
-	struct fsc_buf b = {0};
+	const struct fsc_target *at = fsc_targets_at(t, i);
+	int rc = 0;
 
-	if (!format)
+	if (!format) {
+		add_text(at, fsc_targets_row(t, at->row), b);
+		return e ? fsc_explain_text(e, i, b, err) : 0;
+	}
+	add_json(at, fsc_targets_row(t, at->row), b);
+	if (e)
+		rc = fsc_explain_json(e, i, b, err);
+	fsc_json_line_end(b);
+	return rc;
+}
+
+static int print_targets(struct fsc_targets *t, const struct list_opts *lo, struct fsc_err *err)
+{
+	struct fsc_explainer *e = NULL;
+	struct fsc_buf b = {0};
+	int rc = lo->verbose ? fsc_explainer_new(t, &e, err) : 0;
+
+	if (!lo->format)
 		fsc_buf_puts(
 		    &b, "KIND        WHERE               BINARY:SYMBOL  DEMANGLED  = ALIASES\n");
-	for (size_t i = 0; i < fsc_targets_count(t); i++) {
-		const struct fsc_target *at = fsc_targets_at(t, i);
-
-		(format ? add_json : add_text)(at, fsc_targets_row(t, at->row), &b);
-	}
+	for (size_t i = 0; !rc && i < fsc_targets_count(t); i++)
+		rc = add_target(t, i, lo->format, e, &b, err);
 	for (size_t i = 0; i < t->skipped.n; i++)
-		add_skipped(FSC_AT(struct fsc_skipped, &t->skipped, i), format, &b);
-	return fsc_sink_print(stdout, &b, err);
+		add_skipped(FSC_AT(struct fsc_skipped, &t->skipped, i), lo->format, &b);
+	fsc_explainer_free(e);
+	if (!rc)
+		return fsc_sink_print(stdout, &b, err);
+	fsc_buf_release(&b);
+	return rc;
 }
 
 static int list_targets(int argc, char **argv, struct fsc_probe_opts *po, struct fsc_vec *pids,
@@ -120,7 +144,7 @@ static int list_targets(int argc, char **argv, struct fsc_probe_opts *po, struct
 		rc = fsc_probes_resolve(argv + 1, n, po,
 					&(struct fsc_scope){.pids = pids->data, .n_pids = pids->n},
 					t, err);
-	return rc ? rc : print_targets(t, lo.format, err);
+	return rc ? rc : print_targets(t, &lo, err);
 }
 
 static int run_list(int argc, char **argv, char **command, struct fsc_err *err)

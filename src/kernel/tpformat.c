@@ -102,6 +102,18 @@ static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 	}
 }
 
+/* The declaration without the name: "char [16]". */
+static void note_type(const char *decl, size_t n, const char *behind, const char *end,
+		      struct fsc_tp_field *f)
+{
+	while (n && isspace((unsigned char)decl[n - 1]))
+		n--;
+	while (behind < end && isspace((unsigned char)*behind))
+		behind++;
+	snprintf(f->type, sizeof(f->type), "%.*s%s%.*s", (int)n, decl, behind < end ? " " : "",
+		 (int)(end - behind), behind);
+}
+
 /* One line; false if it declares no field. */
 static bool parse_line(const char *line, size_t len, struct fsc_tp_field *f)
 {
@@ -128,6 +140,7 @@ static bool parse_line(const char *line, size_t len, struct fsc_tp_field *f)
 	memcpy(f->name, name, n);
 	f->name[n] = '\0';
 	describe(decl, (size_t)(name - decl), f);
+	note_type(decl, (size_t)(name - decl), name + n, end, f);
 	return true;
 }
 

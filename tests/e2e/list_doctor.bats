@@ -75,6 +75,31 @@ teardown() { e2e_teardown; }
 	assert_eq nop5 false "$(values nop5 "binary=$FIXTURES/calls")"
 }
 
+@test "list -v: parameters, fields and arguments, where the probe would sit, what a hit would cost" {
+	fs_ok list -v "$FIXTURES/strings:say" "u:$FIXTURES/usdtargs:*" "$FIXTURES/stripped:work"
+	text=$(<out)
+	assert_match "a function" "$text" $':say\n +const char \\* s\n +int i\n +returns int\n +probe at 0x[0-9a-f]+; its instruction is [a-z-]+\n +a hit costs [0-9.]+ [mun]s\n'
+	assert_match "USDT" "$text" $'usdt.*\n +int32_t arg1\n +uint64_t arg2\n'
+	assert_match "without types" "$text" $':work\n +no types: neither'
+	fs_ok list -v -f json "$FIXTURES/strings:say"
+	assert_match "JSON" "$(<out)" '"args":\[\{"name":"s","type":"const char \*"\},\{"name":"i","type":"int"\}\],"returns":"int","probe_offset":[0-9]+,"stepped":(true|false),"hit_ns":[0-9.]+'
+	fs_ok list "$FIXTURES/strings:say"
+	refute_match "without -v" "$(<out)" 'const char'
+	need_tracepoints
+	fs_ok list -v t:syscalls:sys_enter_openat
+	assert_match "fields" "$(<out)" $'openat\n +int dfd\n +const char \\* filename\n'
+}
+
+@test "list -v: without privileges only the cost is missing" {
+	need_command setpriv
+	cp "$FUNCSCOPE" /tmp/funcscope-list.$$
+	chmod 755 /tmp/funcscope-list.$$
+	setpriv --reuid=65533 --regid=65533 --clear-groups --inh-caps=-all /tmp/funcscope-list.$$ list -v "$FIXTURES/strings:say" >out 2>err 3>&- || fail "$(<err)"
+	rm -f /tmp/funcscope-list.$$
+	assert_match "the parameters" "$(<out)" 'const char \* s'
+	refute_match "the cost" "$(<out)" 'a hit costs'
+}
+
 @test "doctor: every no has an advice, every rung is named" {
 	fs_ok doctor -f json
 	(($(rows | wc -l) > 10)) || fail "only $(rows | wc -l) lines"
