@@ -77,6 +77,8 @@ int fsc_slow_args_find(const struct fsc_targets *targets, struct fsc_slow_args *
 		if (!sigs[i].found || ret->returns[row].type)
 			continue;
 		ret->returns[row] = (struct fsc_returned){sigs[i].ret, sigs[i].ret_readable};
+		if (sigs[i].go)
+			continue; /* what was kept are C's registers */
 		rc = describe(&sigs[i], &ret->formats[row], err);
 	}
 	return rc;

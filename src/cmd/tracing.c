@@ -12,8 +12,10 @@
 #include "probe/params.h"
 #include "probe/tracefields.h"
 #include "probe/usdtargs.h"
+#include "elf/elf.h"
 #include "kernel/tpformat.h"
 #include "kernel/tracefs.h"
+#include "types/abi.h"
 
 enum { TYPE_DEPTH = 3, MOST_RINGS = 64 };
 
@@ -79,7 +81,60 @@ struct compiling {
 	bool paired;
 	struct fsc_signature *sigs; /* per place */
 	int tracefs;
+	uint32_t go_file; /* the last that was looked at, + 1 */
+	enum fsc_elf_go go;
 };
+
+/* Functions of Go have dots in their names, which those of C linked to them have not, but for the
+ * clones that compilers make. */
+static bool is_of_go(const char *name)
+{
+	static const char *const clones[] = {".part.", ".constprop.", ".isra.", ".cold"};
+
+	for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
+		if (strstr(name, clones[i]))
+			return false;
+	return strchr(name, '.') && name[0] != '.' && name[0] != '_';
+}
+
+/* How a function of a Go program finds its arguments. */
+static int find_go(struct compiling *c, const struct fsc_target *t, struct fsc_err *err)
+{
+	const struct fsc_target_file *f =
+	    FSC_AT(struct fsc_target_file, &c->targets->files, t->file);
+	FSC_AUTO(fsc_elf_freep) struct fsc_elf *e = NULL;
+
+	if (c->go_file == t->file + 1)
+		return 0;
+	c->go_file = t->file + 1;
+	c->go = FSC_ELF_NOT_GO;
+	if (fsc_elf_open(f->path, "", &e, err))
+		return -ENOMEM;
+	c->go = fsc_elf_go(e);
+	return 0;
+}
+
+static int name_go(struct compiling *c, size_t i, struct fsc_names *names, struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(c->targets, i);
+	const struct fsc_target_row *row = fsc_targets_row(c->targets, t->row);
+
+	if (t->site != FSC_SITE_USER)
+		return 0;
+	if (find_go(c, t, err))
+		return -ENOMEM;
+	if (c->go == FSC_ELF_NOT_GO || !is_of_go(row->symbol ? row->symbol : row->name))
+		return 0;
+	if (c->go == FSC_ELF_GO_REGISTERS)
+		names->arg_reg = fsc_abi_go_reg;
+	else
+		names->no_args = c->go == FSC_ELF_GO_STACK
+				     ? "this version of Go passes arguments on the stack, where "
+				       "they are not read"
+				     : "the file does not say by which version of Go it was "
+				       "built, so its arguments are not read";
+	return 0;
+}
 
 /* ---- one place ---- */
 
@@ -146,6 +201,8 @@ static int compile_function(struct compiling *c, const struct fsc_tracespec *spe
 		    (struct fsc_returned){c->sigs[i].ret, c->sigs[i].ret_readable};
 	if (c->sigs[i].found)
 		fsc_params_names(&c->sigs[i], t->site == FSC_SITE_USER, &names);
+	if (name_go(c, i, &names, err))
+		return -ENOMEM;
 	for (int deep = 1; show && deep >= 0; deep--) {
 		if (!compile_shown(c, spec, i, deep, &names, at, &ignored))
 			return 0;

@@ -53,8 +53,13 @@ static bool is_over(struct search *s)
 /* ---- parameters ---- */
 
 /* Where an expression says the parameter is at the function's first instruction. */
-static void take_place(const Dwarf_Op *ops, size_t n, struct fsc_flat_param *p)
+static void take_place(const Dwarf_Op *ops, size_t n, bool go, struct fsc_flat_param *p)
 {
+	if (go) {
+		if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
+			p->place = (uint8_t)fsc_abi_go_dwarf_reg(ops[0].atom - DW_OP_reg0);
+		return;
+	}
 	if (n == 1 && ops[0].atom >= DW_OP_reg0 && ops[0].atom <= DW_OP_reg31)
 		p->place = (uint8_t)fsc_abi_dwarf_reg(ops[0].atom - DW_OP_reg0);
 	/* In memory that an argument register points to. */
@@ -73,6 +78,7 @@ struct instance {
 	Dwarf_Die *die;
 	uint64_t entry;
 	bool copied; /* the list is not die's own */
+	bool go;     /* a function of Go */
 	bool closed; /* not called from outside, so the compiler may have changed its parameters */
 };
 
@@ -88,7 +94,7 @@ static void read_place(const struct instance *in, Dwarf_Die *die, struct fsc_fla
 		p->place = FSC_PLACE_NOWHERE;
 	if (located && dwarf_attr(die, DW_AT_location, &attr) &&
 	    dwarf_getlocation_addr(&attr, in->entry, &ops, &n, 1) == 1)
-		take_place(ops, n, p);
+		take_place(ops, n, in->go, p);
 }
 
 /* The DIE that stands for a listed parameter in the instance itself. */
@@ -108,6 +114,16 @@ static bool find_own(const struct instance *in, const Dwarf_Die *listed, Dwarf_D
 	return false;
 }
 
+/* Go lists what a function returns among its parameters. */
+static bool is_result(Dwarf_Die *listed)
+{
+	Dwarf_Attribute attr;
+	bool flag = false;
+
+	return dwarf_attr(listed, DW_AT_variable_parameter, &attr) &&
+	       !dwarf_formflag(&attr, &flag) && flag;
+}
+
 static void read_param(struct search *s, const struct instance *in, Dwarf_Die *listed,
 		       struct fsc_flat_sig *sig)
 {
@@ -116,6 +132,8 @@ static void read_param(struct search *s, const struct instance *in, Dwarf_Die *l
 	struct fsc_flat_param p = {0}, *place;
 	Dwarf_Die own = *listed;
 
+	if (in->go && is_result(listed))
+		return;
 	if (in->copied && !find_own(in, listed, &own)) {
 		if (artificial)
 			return; /* a constructor's flags, which only some instances take */
@@ -151,7 +169,8 @@ static void read_params(struct search *s, const struct instance *in, Dwarf_Die *
 static void read_signature(struct search *s, Dwarf_Die *function, uint64_t entry, uint32_t key)
 {
 	struct fsc_flat_sig sig = {.key = key, .own_rules = fsc_dwarf_lang(function).own_rules};
-	struct instance in = {.die = function, .entry = entry};
+	struct instance in = {
+	    .die = function, .entry = entry, .go = fsc_dwarf_lang(function).code == DW_LANG_Go};
 	struct fsc_flat_sig *place;
 	Dwarf_Attribute attr;
 	Dwarf_Die list = *function, origin;
@@ -161,6 +180,7 @@ static void read_signature(struct search *s, Dwarf_Die *function, uint64_t entry
 	    dwarf_attr(function, DW_AT_abstract_origin, &attr) && dwarf_formref_die(&attr, &origin);
 	if (in.copied)
 		list = origin;
+	sig.go = in.go;
 	in.closed = in.copied || dwarf_hasattr_integrate(function, DW_AT_external) <= 0;
 	sig.name = fsc_typetab_text(&s->tab, dwarf_diename(function));
 	sig.ret = fsc_dwarf_type_of(&s->tab, function, false);

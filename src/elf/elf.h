@@ -76,6 +76,14 @@ bool fsc_elf_frame_at(const struct fsc_elf *e, uint64_t addr, uint64_t *ret_star
 		      uint64_t *ret_size);
 /* Whether, once the symbols were read, only those were found that the file exports. */
 bool fsc_elf_stripped(const struct fsc_elf *e);
+/* Whether it is a Go program, and where functions of Go find their arguments. */
+enum fsc_elf_go {
+	FSC_ELF_NOT_GO,
+	FSC_ELF_GO_UNKNOWN, /* the version cannot be read */
+	FSC_ELF_GO_STACK,
+	FSC_ELF_GO_REGISTERS,
+};
+enum fsc_elf_go fsc_elf_go(const struct fsc_elf *e);
 /* The package that a file of this machine belongs to, by dpkg; false: none, or no dpkg. */
 bool fsc_elf_package(const char *path, char *buf, size_t size);
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there

@@ -127,7 +127,10 @@ int fsc_gen_typed(struct fsc_gen *g, const struct fsc_typed *t, struct fsc_opera
 			return fsc_err_usage(g->err,
 					     "arguments are no longer known when a function "
 					     "returns; leave r: out and use --ret");
-		rc = fsc_gen_emit(g, FSC_OP_ARG, 8, t->at, 0);
+		if (g->names->no_args)
+			return fsc_err_usage(g->err, "%s", g->names->no_args);
+		rc = g->names->arg_reg ? fsc_gen_emit(g, FSC_OP_REG, 8, g->names->arg_reg(t->at), 0)
+				       : fsc_gen_emit(g, FSC_OP_ARG, 8, t->at, 0);
 	}
 	/* The upper half of a register that holds an int is undefined. */
 	return rc || how == 8 ? rc : fsc_gen_emit(g, FSC_OP_CAST, how, 0, 0);

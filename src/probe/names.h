@@ -64,6 +64,10 @@ struct fsc_cmember {
 struct fsc_names {
 	void *ctx;
 	bool user; /* pointers lead into the memory of the process */
+	/* Where the i-th argument register is in pt_regs, for functions that are not called as C's
+	 * are; NULL: as C's. */
+	uint16_t (*arg_reg)(unsigned i);
+	const char *no_args; /* why arguments cannot be read at all; NULL: they can */
 	/* argN, n from 1; without it arg1..arg6 are the arguments of the call, unsigned long */
 	int (*arg)(void *ctx, unsigned n, struct fsc_typed *ret, struct fsc_err *err);
 	/* A parameter by name; "retval" is asked for too, for its type. */

@@ -202,7 +202,7 @@ static int compile_automatic(struct fsc_gen *g, struct fsc_format *f)
 		return show_declared(g, f);
 	if (g->names->list)
 		return show_listed(g, f);
-	return g->names->field ? 0 : show_numbered(g, f);
+	return g->names->field || g->names->no_args ? 0 : show_numbered(g, f);
 }
 
 int fsc_tracespec_compile(const struct fsc_tracespec *s, const struct fsc_names *names,

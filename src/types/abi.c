@@ -259,9 +259,14 @@ bool fsc_abi_by_reference(const struct fsc_abi *abi, const struct fsc_type *type
 #if defined(__x86_64__)
 const struct fsc_abi *const fsc_abi_own = &fsc_abi_x86_64;
 static const uint8_t dwarf_regs[] = {5 /* rdi */, 4 /* rsi */, 1 /* rdx */, 2 /* rcx */, 8, 9};
+static const uint8_t go_dwarf_regs[] = {0 /* rax */, 3 /* rbx */, 2 /* rcx */,
+					5 /* rdi */, 4 /* rsi */, 8};
+static const uint8_t go_pt_regs[] = {10, 5, 11, 14, 13, 9}; /* the same, in pt_regs */
 #elif defined(__aarch64__)
 const struct fsc_abi *const fsc_abi_own = &fsc_abi_arm64;
 static const uint8_t dwarf_regs[] = {0, 1, 2, 3, 4, 5, 6, 7};
+static const uint8_t go_dwarf_regs[] = {0, 1, 2, 3, 4, 5};
+static const uint8_t go_pt_regs[] = {0, 1, 2, 3, 4, 5};
 #else
 #error "add this machine's calling convention"
 #endif
@@ -272,4 +277,17 @@ unsigned fsc_abi_dwarf_reg(unsigned number)
 		if (dwarf_regs[i] == number)
 			return i + 1;
 	return 0;
+}
+
+unsigned fsc_abi_go_dwarf_reg(unsigned number)
+{
+	for (unsigned i = 0; i < sizeof(go_dwarf_regs); i++)
+		if (go_dwarf_regs[i] == number)
+			return i + 1;
+	return 0;
+}
+
+uint16_t fsc_abi_go_reg(unsigned n)
+{
+	return (uint16_t)(go_pt_regs[n % sizeof(go_pt_regs)] * 8);
 }

@@ -35,5 +35,9 @@ bool fsc_abi_by_reference(const struct fsc_abi *abi, const struct fsc_type *type
 
 /* The argument register that DWARF's numbers mean on this machine: 1.., 0 if it is none. */
 unsigned fsc_abi_dwarf_reg(unsigned number);
+/* The same of Go's functions (ABIInternal), which count other registers; up to FSC_ARG_MAX. */
+unsigned fsc_abi_go_dwarf_reg(unsigned number);
+/* Where the n-th of them, from 0, is in the kernel's pt_regs: a byte offset. */
+uint16_t fsc_abi_go_reg(unsigned n);
 
 #endif

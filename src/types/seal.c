@@ -288,6 +288,7 @@ static void make_signatures(struct seal *s, struct fsc_signature *ret, size_t n)
 		    .ret = &s->types[g->ret],
 		    .ret_readable = fsc_abi_returns(s->abi, &s->types[g->ret]),
 		    .variadic = g->variadic,
+		    .go = g->go,
 		};
 	}
 }

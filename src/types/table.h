@@ -69,6 +69,7 @@ struct fsc_flat_sig {
 	uint32_t first, n; /* params */
 	uint8_t variadic;
 	uint8_t own_rules; /* not called as C is: only places that are said are known */
+	uint8_t go;	   /* these are Go's registers */
 };
 
 enum fsc_typetab_table {

@@ -79,6 +79,7 @@ struct fsc_signature {
 	const struct fsc_type *ret; /* VOID where it returns nothing */
 	bool ret_readable;	    /* the return register holds it, whole */
 	bool variadic;
+	bool go; /* arguments are counted by Go's registers: fsc_abi_go_reg() */
 };
 
 /* Owner of all that signatures point to. */

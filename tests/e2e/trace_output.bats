@@ -234,3 +234,28 @@ teardown() { e2e_teardown; }
 	assert_eq status 9 "$status"
 	assert_match note "$(<err)" "its exit status is waited for.*exited with status 9"
 }
+
+# bats test_tags=deep
+@test "Go: arguments are read from Go's registers, by the version in the file, or not at all" {
+	need_command go
+	build_go() { (cd "$TMP" && GOCACHE="$BATS_FILE_TMPDIR/go" GOFLAGS=-trimpath go build "$@" "$E2E_TOP/tests/fixtures/gowork.go"); }
+	build_go -o gowork
+	build_go -ldflags=-w -o nodwarf
+	fs_trace "$PWD/gowork:main.work" -- ./gowork
+	assert_eq n "-1 0 1" "$(rows type=call | grep -o '"name":"n","value":-\?[0-9]*' | cut -d: -f3 | xargs)"
+	assert_eq ok "true false true" "$(rows type=call | grep -o '"name":"ok","value":"[a-z]*' | cut -d'"' -f8 | xargs)"
+	assert_match "behind a pointer" "$(rows type=call)" '"value":1\}.*"value":2\}'
+	refute_match "results are no arguments" "$(<out)" 'r0'
+	fs_trace "$PWD/nodwarf:main.work \"%d %.4s %d\", arg1, arg2, arg3" -- ./nodwarf
+	expect "-1 text 4" "0 text 4" "1 text 4"
+	# a version that cannot be read
+	objcopy --remove-section .go.buildinfo nodwarf unknown
+	fs_error '[12]' 'by which version of Go' trace "$PWD/unknown:main.work \"%d\", arg1" -d 0.1
+	fs_trace "$PWD/unknown:main.work" -- ./unknown
+	assert_eq "not shown" 3 "$(rows type=call | grep -c '"args":\[\]')"
+	# of Go 1.16: on the stack
+	sed 's/go1\.[0-9]*\.\?/go1.16./' nodwarf >old || true
+	if grep -q 'go1\.16\.' old && cmp -s <(wc -c <nodwarf) <(wc -c <old); then
+		fs_error '[12]' 'on the stack' trace "$PWD/old:main.work \"%d\", arg1" -d 0.1
+	fi
+}
