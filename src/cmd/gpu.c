@@ -36,7 +36,7 @@ static const struct fsc_opt gpu_opts[] = {
     {0, "no-stacks", FSC_OPT_FLAG, offsetof(struct gpu_opts, no_stacks), NULL,
      "do not record any stacks", NULL},
     {0, "dwarf", FSC_OPT_FLAG, offsetof(struct gpu_opts, dwarf), NULL,
-     "unwind stacks by DWARF, if there are no frame pointers", NULL},
+     "unwind stacks by DWARF, not by frame pointers", NULL},
     {0, "python", FSC_OPT_FLAG, offsetof(struct gpu_opts, python), NULL,
      "add Python source lines to stacks", NULL},
     {0, "args", FSC_OPT_FLAG, offsetof(struct gpu_opts, args), NULL,

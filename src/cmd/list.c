@@ -21,7 +21,7 @@ static const struct fsc_opt list_opts[] = {
     {'f', "format", FSC_OPT_CHOICE, offsetof(struct list_opts, format), "FORMAT", "output",
      format_names},
     {'v', "verbose", FSC_OPT_FLAG, offsetof(struct list_opts, verbose), NULL,
-     "with arguments, where the probe would sit, and what a hit would cost", NULL},
+     "with arguments, the place of the probe and its cost", NULL},
     {0},
 };
 

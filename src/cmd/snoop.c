@@ -32,7 +32,7 @@ static const struct fsc_opt snoop_opts[] = {
     {'p', "pid", FSC_OPT_LIST, offsetof(struct snoop_opts, pids), "PID",
      "only this process; may be repeated, or 1,2,3", NULL},
     {0, "dwarf", FSC_OPT_FLAG, offsetof(struct snoop_opts, dwarf), NULL,
-     "unwind stacks by DWARF, if there are no frame pointers", NULL},
+     "unwind stacks by DWARF, not by frame pointers", NULL},
     {0, "no-socket", FSC_OPT_FLAG, offsetof(struct snoop_opts, no_socket), NULL,
      "do not listen for requests (funcscope ctl)", NULL},
     {0},

@@ -39,7 +39,7 @@ static const struct fsc_opt stack_opts[] = {
     {0, "max-stacks", FSC_OPT_UINT, offsetof(struct stack, max_stacks), "N",
      "maximum number of different stacks (16384)", NULL},
     {0, "sample", FSC_OPT_UINT, offsetof(struct stack, sample), "N",
-     "only one hit in N of each function; counts are estimates", NULL},
+     "one hit in N of each function; counts are estimates", NULL},
     {'n', "top", FSC_OPT_UINT, offsetof(struct stack, top), "N", "only the N heaviest stacks",
      NULL},
     {0},

@@ -34,7 +34,7 @@ static const struct fsc_opt time_opts[] = {
     {'U', "user", FSC_OPT_FLAG, offsetof(struct timing, user), NULL,
      "with --slow: only the program's part", NULL},
     {0, "dwarf", FSC_OPT_FLAG, offsetof(struct timing, dwarf), NULL,
-     "with --slow: unwind by DWARF, if there are no frame pointers", NULL},
+     "with --slow: unwind by DWARF, not by frame pointers", NULL},
     {0, "keep", FSC_OPT_UINT, offsetof(struct timing, keep), "N",
      "number of slow calls to keep per function (10)", NULL},
     {0, "self", FSC_OPT_FLAG, offsetof(struct timing, self), NULL,

@@ -23,7 +23,7 @@ static const struct fsc_opt trace_opts[] = {
     {'U', "user", FSC_OPT_FLAG, offsetof(struct trace, user), NULL, "with the program's part",
      NULL},
     {0, "dwarf", FSC_OPT_FLAG, offsetof(struct trace, dwarf), NULL,
-     "with -U: unwind by DWARF, if there are no frame pointers", NULL},
+     "with -U: unwind by DWARF, not by frame pointers", NULL},
     {0, "ret", FSC_OPT_FLAG, offsetof(struct trace, ret), NULL,
      "entry and return in one line, with the duration", NULL},
     {0, "tree", FSC_OPT_FLAG, offsetof(struct trace, tree), NULL,

@@ -307,26 +307,44 @@ static int drain_row(struct fsc_tally *t, const struct fsc_latency *row, const s
 				: 0;
 }
 
+/* Takes the first n rows, which were drained, out of the list. */
+static void drop_drained(struct fsc_tally *from, size_t n)
+{
+	struct fsc_vec *rows = &from->calls.rows;
+
+	rows->n -= n;
+	if (rows->n)
+		memmove(rows->data, FSC_AT(struct fsc_latency, rows, n),
+			rows->n * sizeof(struct fsc_latency));
+	for (size_t i = 0; i < rows->n; i++) {
+		const struct fsc_count *count = &FSC_AT(struct fsc_latency, rows, i)->key;
+		const struct row_key key = {count->func, count->pid};
+
+		*fsc_map_get(&from->row_at, &key, sizeof(key)) = i;
+	}
+}
+
 /* Each row is freed before the next is added, so that there is memory for one of the two tallies
- * only. */
+ * only; in their order, by which views give rows to those that come first. */
 static int drain_all_rows(struct fsc_tally *t, struct fsc_tally *from, const struct draining *d,
 			  struct fsc_err *err)
 {
 	struct fsc_vec *rows = &from->calls.rows;
-	int rc;
+	size_t i;
+	int rc = 0;
 
-	while (rows->n) {
-		struct fsc_latency *row = FSC_AT(struct fsc_latency, rows, rows->n - 1);
+	for (i = 0; i < rows->n; i++) {
+		struct fsc_latency *row = FSC_AT(struct fsc_latency, rows, i);
 		const struct row_key key = {row->key.func, row->key.pid};
 
 		rc = drain_row(t, row, d, err);
 		if (rc)
-			return rc;
+			break;
 		fsc_map_remove(&from->row_at, &key, sizeof(key));
 		free(row->slot);
-		rows->n--;
 	}
-	return 0;
+	drop_drained(from, i);
+	return rc;
 }
 
 int fsc_tally_drain(struct fsc_tally *t, struct fsc_tally *from,
