@@ -177,10 +177,11 @@ static __always_inline struct fsc_frame_open *call_raise(struct fsc_thread *t,
 	return f;
 }
 
-/* While the gate is shut, no entry is expected to be there. */
+/* While the gate is shut, no entry is expected to be there; nor if a newer link may have taken the
+ * return. */
 static __always_inline void lose_unmatched(const struct call *c)
 {
-	if (!c->perhaps && is_gate_open(c->row, c->gate))
+	if (!c->perhaps && is_gate_open(c->row, c->gate) && !is_leaving(c->gate))
 		lose_hit(c->row, FSC_LOSS_UNMATCHED);
 }
 

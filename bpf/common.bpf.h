@@ -50,6 +50,19 @@ struct {
 /* See FSC_GATES. User space maps it. */
 volatile __u64 gates;
 
+/* See FSC_HANDOVER, and which handover it is. */
+volatile __u64 handover;
+volatile __u32 turn;
+
+/* By thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fsc_claim);
+} claims SEC(".maps");
+
 /* A monitor's enum fsc_judging. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -228,11 +241,52 @@ static __always_inline bool is_gate_open(__u32 row, __u32 gate)
 	return row == cfg.calibrate_row || gates >> gate & 1;
 }
 
+/* Whether a newer link's program has counted this hit. */
+static __always_inline bool is_claimed(__u32 row)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct fsc_claim *c = bpf_map_lookup_elem(&claims, &tid);
+
+	if (!c || c->row != row || c->turn != turn)
+		return false;
+	bpf_map_delete_elem(&claims, &tid);
+	return true;
+}
+
+/* A claim that cannot be stored leaves the hit to the other program. */
+static __always_inline bool claim_hit(__u32 row)
+{
+	struct fsc_claim c = {.row = row, .turn = turn};
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return !bpf_map_update_elem(&claims, &tid, &c, BPF_ANY);
+}
+
+static __always_inline bool is_leaving(__u32 gate)
+{
+	return cfg.moves && gate < FSC_MOVING_GATES && handover >> gate & 1;
+}
+
+/* Whether a hit counts at this link. */
+static __always_inline bool counts_here(__u32 row, __u32 gate)
+{
+	__u64 moving;
+
+	if (!is_gate_open(row, gate))
+		return false;
+	if (!cfg.moves || row == cfg.calibrate_row || gate >= FSC_MOVING_GATES)
+		return true;
+	moving = handover;
+	if (moving >> gate & 1)
+		return !is_claimed(row);
+	return !(moving >> (FSC_MOVING_GATES + gate) & 1) || claim_hit(row);
+}
+
 /* The same at the start of a call: only while the gate is open, and untraced processes are counted.
  * Returns are not asked, so that calls which began in time are seen to their end. */
 static __always_inline bool admits_hit(__u32 row, __u32 gate)
 {
-	if (!is_gate_open(row, gate))
+	if (!counts_here(row, gate))
 		return false;
 	if (accepts_hit(row))
 		return true;

@@ -136,7 +136,8 @@ static void close_window(struct fsc_budget *b, size_t row)
 	double each = charge_per_hit(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
 
 	note_rate(b, row, cpu_ns, &r->rate_hits, &r->rate_cpu);
-	fsc_session_pause(b->of.session, (uint32_t)row);
+	if (fsc_session_pause(b->of.session, (uint32_t)row, NULL))
+		return;
 	r->last_cost = each * (double)window_hits(b, row);
 	r->spent += r->last_cost;
 	r->armed_cpu += armed + each * (double)(window_hits(b, row) - hits);

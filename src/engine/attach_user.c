@@ -85,7 +85,7 @@ static size_t count_probes(const struct fsc_targets *t)
 /* Whether each probe of an end needs a descriptor. */
 static bool is_single(const struct fsc_session *s, enum fsc_end end)
 {
-	return s->opts.per_row || !(s->user_multi || end == FSC_END_BOTH);
+	return !(s->user_multi || end == FSC_END_BOTH);
 }
 
 /* pid 0: all processes. -ESRCH, and no message: the process has exited. */
@@ -191,7 +191,7 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
 	bool all = !fsc_session_limits(s->opts.n_pids, s->opts.follow);
 	size_t ended = 0;
-	int rc = s->resumed_row < 0 ? refuse_excess(s, all ? 1 : s->opts.n_pids, err) : 0;
+	int rc = !s->selected ? refuse_excess(s, all ? 1 : s->opts.n_pids, err) : 0;
 
 	if (rc || all)
 		return rc ? rc : attach_process(s, 0, err);
@@ -203,7 +203,7 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 		rc = 0;
 	}
 	/* On resuming, exits are noticed elsewhere. */
-	if (rc || ended < s->opts.n_pids || s->resumed_row >= 0)
+	if (rc || ended < s->opts.n_pids || s->selected)
 		return rc;
 	return fsc_err_set(err, ESRCH, "%s exited before it could be probed",
 			   ended == 1 ? "the process has" : "every process has");

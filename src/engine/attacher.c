@@ -142,17 +142,24 @@ static void put_fd(struct closing *c, int fd)
 		close(fd);
 }
 
-/* Takes the links with this tag off the list: helpers to one, probes to the other. A link's missed
+static bool has_tag(uint32_t tag, const void *arg)
+{
+	const uint32_t *wanted = arg;
+
+	return *wanted == FSC_TAG_ALL || tag == *wanted;
+}
+
+/* Takes these links off the list: helpers to one, probes to the other. A link's missed
  * hits must be read before it is closed. Without memory for the lists they are closed at once. */
-static void take_links(struct fsc_attacher *a, uint32_t tag, struct closing *helpers,
-		       struct closing *probes)
+static void take_links(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
+		       const void *arg, struct closing *helpers, struct closing *probes)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < a->links.n; i++) {
 		const struct fsc_link *l = link_at(a, i);
 
-		if (tag != FSC_TAG_ALL && l->tag != tag) {
+		if (!which(l->tag, arg)) {
 			*link_at(a, kept++) = *l;
 			continue;
 		}
@@ -172,7 +179,7 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 {
 	struct closing *helpers = new_closing(a), *probes = new_closing(a);
 
-	take_links(a, tag, helpers, probes);
+	take_links(a, has_tag, &tag, helpers, probes);
 	if (helpers && helpers->n)
 		close_in_background(&a->closers, helpers);
 	else
@@ -185,11 +192,17 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 
 void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag)
 {
+	fsc_attacher_drop_which(a, has_tag, &tag);
+}
+
+void fsc_attacher_drop_which(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
+			     const void *arg)
+{
 	struct closing *c = new_closing(a);
 
 	if (!atomic_load(&a->dropping))
 		fsc_attacher_await(a); /* they have ended */
-	take_links(a, tag, c, c);
+	take_links(a, which, arg, c, c);
 	if (!c)
 		return;
 	c->busy = &a->dropping;

@@ -22,9 +22,11 @@ struct fsc_attacher {
 	atomic_uint dropping;	 /* how many of these are at work */
 };
 
-/* Tags that no place has. All but the last are for helpers, links that the run makes for itself:
- * their misses are no loss, and dropping them does not wait. */
+/* Tags that no row has: of links that hold many, up to FSC_MOVING_GATES of them. But for the last, the
+ * others are for helpers, links that the run makes for itself: their misses are no loss, and
+ * dropping them does not wait. */
 enum fsc_tag {
+	FSC_TAG_GROUP = 0x7fffff00,
 	FSC_TAG_OWN = 0x7ffffffc, /* on our own functions, for calibration during the run */
 	FSC_TAG_SCHED,
 	FSC_TAG_CALIBRATION,
@@ -41,6 +43,9 @@ void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag);
 /* Likewise without waiting: a thread does, and fsc_attacher_dropping() says whether one still is.
  */
 void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag);
+/* The same for all links whose tag is one of those. */
+void fsc_attacher_drop_which(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
+			     const void *arg);
 bool fsc_attacher_dropping(const struct fsc_attacher *a);
 /* Waits until none is. */
 void fsc_attacher_await(struct fsc_attacher *a);

@@ -151,9 +151,10 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->string_size = o->string_size;
 	cfg->ring_bytes = fsc_rings_bytes(s);
 	cfg->most_ops = most_ops(o, s->targets->rows.n);
-	/* The session cookie has 8 bytes, enough for the start time only. */
-	more =
-	    o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw || o->rules;
+	/* The session cookie has 8 bytes, enough for the start time only, and belongs to one link.
+	 */
+	more = o->mode != FSC_MODE_TIME || o->self || o->off_cpu || o->slow_ns || o->raw ||
+	       o->rules || o->per_row;
 	cfg->keep = more ? FSC_KEEP_STORAGE : FSC_KEEP_COOKIE;
 	if (cfg->keep < o->keep)
 		cfg->keep = o->keep;
@@ -161,6 +162,7 @@ int fsc_configure(struct fsc_session *s, struct fsc_err *err)
 	cfg->off_cpu = o->off_cpu;
 	cfg->slow_ns = o->slow_ns;
 	cfg->rules = o->rules;
+	cfg->moves = o->per_row || o->rules;
 	cfg->by = o->by;
 	cfg->calibrate_row = fsc_session_rows(s);
 	cfg->stride = ((o->rules ? 2 : 1) * cfg->calibrate_row + FSC_COUNTERS + 7) & ~7u;

@@ -20,8 +20,9 @@
 
 enum {
 	MOST_TASKS = 65536,
-	MOST_ERRORS = 4096, /* distinct ones, per function and process */
-	MOST_PIDS = 32768,  /* whose address spaces are tracked */
+	MOST_CLAIMS = 65536, /* threads that hit probes while rows move */
+	MOST_ERRORS = 4096,  /* distinct ones, per function and process */
+	MOST_PIDS = 32768,   /* whose address spaces are tracked */
 	MOST_THREADS =
 	    2048, /* inside probed functions at a time, if the kernel has no task storage */
 	SPARE_THREADS = 64,	/* if it temporarily has none */
@@ -85,8 +86,8 @@ static int choose_user(struct fsc_session *s, struct fsc_err *err)
 				   "this kernel cannot link many uprobes at once%s; leave "
 				   "--via out, or see: funcscope doctor",
 				   by_pid ? " for one process" : "");
-	if (wants_session(s, by_pid) && s->user_multi && s->opts.via == FSC_VIA_BEST &&
-	    !s->no_session && fsc_feature_uprobe_session_quick())
+	if (wants_session(s, by_pid) && s->user_multi && !s->opts.per_row &&
+	    s->opts.via == FSC_VIA_BEST && !s->no_session && fsc_feature_uprobe_session_quick())
 		s->user_session = SESSION_PLANNED;
 	/* The parts of a monitor's session may need any of them. */
 	entry = s->opts.rules || any_end(s, FSC_SITE_USER, FSC_END_ENTRY);
@@ -199,6 +200,7 @@ static int size_maps(struct fsc_session *s, struct fsc_err *err)
 	want_map(s->skel->maps.keyed, o->mode == FSC_MODE_COUNT && o->by,
 		 (uint64_t)o->max_keys + 1); /* + calibration */
 	want_map(s->skel->maps.tasks, true, o->follow || o->rules ? MOST_TASKS : tasks ? tasks : 1);
+	want_map(s->skel->maps.claims, s->cfg.moves, MOST_CLAIMS);
 	want_map(s->skel->maps.judging, o->rules, 1);
 	want_map(s->skel->maps.syscalls, fsc_session_sites(s->targets, FSC_SITE_TRACEPOINT), 0);
 	want_map(s->skel->maps.threads, s->pairs && s->cfg.keep != FSC_KEEP_HASH, 0);

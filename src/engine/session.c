@@ -146,7 +146,6 @@ static struct fsc_session *new_session(struct fsc_targets *targets,
 	s->user_session = s->kernel_session = -1;
 	s->unusable = calloc(fsc_targets_count(targets) + 1, sizeof(*s->unusable));
 	fsc_attacher_init(&s->attacher);
-	s->resumed_row = -1;
 	s->own_ring_fd = -1;
 	s->copies.copies = s->copies.rules = -1;
 	s->copies.fds = FSC_VEC_INIT(int);
@@ -222,7 +221,7 @@ int fsc_session_open_part(struct fsc_session *of, struct fsc_targets *targets,
 	s->cfg = of->cfg;
 	s->counts = of->counts;
 	s->user_multi = of->user_multi;
-	s->user_session = of->user_session;
+	s->user_session = part->per_row ? -1 : of->user_session;
 	s->own_ring_fd = of->own_ring_fd;
 	fsc_programs_choose_fast(s);
 	fsc_descriptors_raise(most_descriptors(s));
@@ -291,12 +290,14 @@ void fsc_session_add_place(struct fsc_batch *b, size_t target, uint64_t where, u
 	struct fsc_session_end *e = b->arg;
 	const struct fsc_target *t = fsc_targets_at(e->s->targets, target);
 
+	bool grouped = e->s->group_of && !b->singly;
+
 	b->ids[b->n] = target;
-	b->tags[b->n] = t->row;
+	b->tags[b->n] = grouped ? FSC_TAG_GROUP + e->s->gate : t->row;
 	b->where[b->n] = where;
 	b->ref_ctrs[b->n] = t->ref_ctr;
-	b->cookies[b->n] =
-	    (e->s->first_row + t->row) | flags | (uint64_t)e->s->gate << FSC_COOKIE_GATE;
+	b->cookies[b->n] = (e->s->first_row + t->row) | flags |
+			   (uint64_t)(grouped ? e->s->gate : FSC_GATE_RUN) << FSC_COOKIE_GATE;
 	b->names[b->n++] = fsc_session_symbol(e->s, t);
 	e->hidden |= !where;
 }
@@ -304,13 +305,12 @@ void fsc_session_add_place(struct fsc_batch *b, size_t target, uint64_t where, u
 bool fsc_session_attaches(const struct fsc_session *s, size_t target)
 {
 	return !s->unusable[target] &&
-	       (s->resumed_row < 0 ||
-		fsc_targets_at(s->targets, target)->row == (uint32_t)s->resumed_row);
+	       (!s->selected || s->selected[fsc_targets_at(s->targets, target)->row]);
 }
 
 void fsc_session_count_rung(struct fsc_session *s, enum fsc_rung rung, size_t n)
 {
-	if (s->resumed_row < 0)
+	if (!s->selected)
 		s->on_rung[rung] += n;
 }
 
@@ -364,7 +364,7 @@ static int report_all_refused(const struct fsc_session *s, struct fsc_err *err)
 	return fsc_err_hint(err, "see what this machine supports: funcscope doctor");
 }
 
-static int attach_places(struct fsc_session *s, struct fsc_err *err)
+int fsc_session_attach_places(struct fsc_session *s, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_descriptors_release) struct fsc_vec reserve = FSC_VEC_INIT(int);
 	int rc;
@@ -380,8 +380,10 @@ int fsc_session_attach(struct fsc_session *s, struct fsc_err *err)
 {
 	int rc = s->of ? 0 : fsc_attach_sched(s, err);
 
+	if (!rc && s->opts.per_row)
+		rc = fsc_select_begin(s, err);
 	if (!rc)
-		rc = attach_places(s, err);
+		rc = fsc_session_attach_places(s, err);
 	if (!rc && s->refused.n && s->refused.n == fsc_targets_count(s->targets))
 		rc = report_all_refused(s, err);
 	if (rc)
@@ -401,32 +403,13 @@ void fsc_session_move_gates(struct fsc_session *s, uint64_t open, uint64_t shut)
 	__atomic_store_n(gates, (*gates | open) & ~shut, __ATOMIC_SEQ_CST);
 }
 
+/* Links that rows move between have gates of their own. */
 void fsc_session_count(struct fsc_session *s, bool on)
 {
-	const uint64_t run = FSC_GATE_BIT(FSC_GATE_RUN);
+	const uint64_t run =
+	    s->cfg.moves ? FSC_GATE_BIT(FSC_MOVING_GATES) - 1 : FSC_GATE_BIT(FSC_GATE_RUN);
 
 	fsc_session_move_gates(s, on ? run : 0, on ? 0 : run);
-}
-
-void fsc_session_pause(struct fsc_session *s, uint32_t row)
-{
-	fsc_attacher_drop(&s->attacher, row);
-}
-
-void fsc_session_pause_later(struct fsc_session *s, uint32_t row)
-{
-	fsc_attacher_drop_later(&s->attacher, row);
-}
-
-int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err)
-{
-	int rc;
-
-	fsc_attacher_await(&s->attacher);
-	s->resumed_row = row;
-	rc = attach_places(s, err);
-	s->resumed_row = -1;
-	return rc;
 }
 
 void fsc_session_detach(struct fsc_session *s)
@@ -464,6 +447,7 @@ void fsc_session_free(struct fsc_session *s)
 	func_snoop_bpf__destroy(s->skel);
 	fsc_pool_release(&s->pool);
 	free(s->rows_used);
+	fsc_select_release(s);
 	free(s->unusable);
 	free(s->ids);
 	fsc_vec_release(&s->retired);

@@ -50,7 +50,7 @@ struct fsc_session_opts {
 	 * processes count is up to fsc_session_judge(). Its functions are in parts. */
 	bool rules;
 	uint32_t max_rows; /* of all parts at a time */
-	bool per_row;	   /* every row has its own links, to be detached singly */
+	bool per_row;	   /* rows can be detached, see fsc_session_select() */
 	bool fast_uprobes; /* probe 5-byte nops even if that kills forked children */
 };
 
@@ -118,12 +118,16 @@ void fsc_session_move_gates(struct fsc_session *s, uint64_t open, uint64_t shut)
 /* Whether hits count, from now on. The session does not count until it is told to, unless it is a
  * monitor's. */
 void fsc_session_count(struct fsc_session *s, bool on);
-/* Detaches the probes of one row, and attaches them again; with per_row only. What the kernel now
- * refuses stays detached and is listed as refused. Each blocks for some ten milliseconds. */
-void fsc_session_pause(struct fsc_session *s, uint32_t row);
+/* From now on just these rows (bool, one per row) are attached; with per_row only. Those that were
+ * and stay lose no hit and count none twice. What the kernel now refuses stays detached and is
+ * listed as refused. Links that are not needed any more are closed by a thread; as long as
+ * fsc_session_selecting(), the next call waits for it. */
+int fsc_session_select(struct fsc_session *s, const bool *rows, struct fsc_err *err);
+bool fsc_session_selecting(struct fsc_session *s);
+/* The same for one row; pausing waits until it is detached. */
+int fsc_session_pause(struct fsc_session *s, uint32_t row, struct fsc_err *err);
+int fsc_session_pause_later(struct fsc_session *s, uint32_t row, struct fsc_err *err);
 int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err);
-/* Like fsc_session_pause(), without waiting. */
-void fsc_session_pause_later(struct fsc_session *s, uint32_t row);
 /* Detaches every probe; counters stay readable. Harmless when called twice. */
 void fsc_session_detach(struct fsc_session *s);
 /* The same without waiting for the kernel: done when fsc_session_still_detaching() is false. */

@@ -67,12 +67,15 @@ struct fsc_session {
 	struct fsc_copy_maps copies;
 	int (*copy_fn)(const void *copy, size_t size, void *arg); /* NULL: they are dropped */
 	void *copy_arg;
-	uint64_t records;	/* of calls, read from the rings */
-	uint64_t pids_reported; /* by fsc_session_new_pids() */
-	bool detached;		/* permanently */
-	int64_t resumed_row;	/* the only row being attached (again); -1: all */
-	uint32_t gate;		/* of the links that are made */
-	struct fsc_vec retired; /* struct fsc_retired */
+	uint64_t records;	    /* of calls, read from the rings */
+	uint64_t pids_reported;	    /* by fsc_session_new_pids() */
+	bool detached;		    /* permanently */
+	const bool *selected;	    /* per row: being attached (again); NULL: all are */
+	uint32_t gate;		    /* of the links that are made */
+	uint8_t *group_of;	    /* with per_row: see select.c; NULL: never attached */
+	uint32_t turn;		    /* of handovers */
+	struct fsc_session *moving; /* a part, or itself, whose rows are moving; NULL: none */
+	struct fsc_vec retired;	    /* struct fsc_retired */
 	struct fsc_map
 	    errors_taken; /* struct fsc_error_key -> how many were read and do not count */
 };
@@ -139,6 +142,11 @@ uint32_t fsc_rings_bytes(const struct fsc_session *s);
 /* Empties the ring of calibration. */
 void fsc_rings_empty_own(struct fsc_session *s);
 
+/* select.c: all rows are attached; and what it has allocated. */
+int fsc_select_begin(struct fsc_session *s, struct fsc_err *err);
+void fsc_select_release(struct fsc_session *s);
+/* The places that are to be attached, of all kinds. */
+int fsc_session_attach_places(struct fsc_session *s, struct fsc_err *err);
 /* One per kind of place: attach_user.c, attach_kernel.c, attach_tracepoint.c. */
 int fsc_attach_user(struct fsc_session *s, struct fsc_err *err);
 int fsc_attach_kernel(struct fsc_session *s, struct fsc_err *err);

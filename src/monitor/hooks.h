@@ -90,7 +90,7 @@ struct fsc_hooks_cost {
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);
 /* Detaches the most expensive function until fsc_hooks_resume() or the configuration is reloaded.
  */
-void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost);
+int fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err);
 /* Attaches a function again. */
 int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err);
 /* At how many places a function is probed now. */

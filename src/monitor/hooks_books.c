@@ -37,12 +37,13 @@ void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
 		add_cost(h, hooked_at(h, i), i, ret);
 }
 
-void fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost)
+int fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err)
 {
 	struct hooked *f = hooked_at(h, cost->file);
+	int rc = fsc_session_pause_later(f->part, cost->row, err);
 
-	f->hooks[cost->row].off = true;
-	fsc_session_pause_later(f->part, cost->row);
+	f->hooks[cost->row].off = !rc;
+	return rc;
 }
 
 static int resume_rows(struct hooked *f, uint32_t func, struct fsc_err *err)

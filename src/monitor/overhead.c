@@ -30,7 +30,10 @@ static void detach_costliest(struct fsc_monitor *m, const struct fsc_hooks_cost 
 	struct fsc_err err = {0};
 	double wait_s = 0;
 
-	fsc_hooks_pause(m->hooks, cost);
+	if (fsc_hooks_pause(m->hooks, cost, &err)) {
+		fsc_log(FSC_LOG_WARN, "%s cannot be detached: %s", cost->costliest, err.msg);
+		return;
+	}
 	if (fsc_throttle_detached(&m->throttle, cost->func, share * cost->costliest_ns / cost->ns,
 				  fsc_clock_mono(), &wait_s, &err))
 		fsc_log(FSC_LOG_WARN, "%s is not attached again before a reload: %s",

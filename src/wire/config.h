@@ -17,6 +17,17 @@
 	   */
 #define FSC_GATE_BIT(n) (1ull << (n))
 
+/* Rows that move from one link to another are at both for a while, so that no hit is lost: one word
+ * has the gates of the links that will be closed, and in its upper half those of the links that
+ * replace them. A hit at both counts once: the kernel runs the newest link's program first, which
+ * counts it and claims it for its thread; the other one finds the claim. */
+#define FSC_MOVING_GATES		32 /* only these */
+#define FSC_HANDOVER(leaving, arriving) ((__u64)(arriving) << FSC_MOVING_GATES | (leaving))
+
+struct fsc_claim {
+	__u32 row, turn; /* the number of the handover */
+};
+
 /* Keys of counts, besides the function itself. */
 enum fsc_by {
 	FSC_BY_COMM = 1 << 0,
@@ -118,8 +129,9 @@ struct fsc_config {
 	__u32 bystanders;	      /* bool: count hits of processes that are not traced */
 	/* Of struct task_struct: group_leader, start_time, self_exec_id; 0: not known. */
 	__u32 task_leader, task_start, task_execs;
+	__u32 moves;		      /* bool: rows move between links, see FSC_HANDOVER */
 };
-_Static_assert(sizeof(struct fsc_config) == 160, "wire layout changed");
+_Static_assert(sizeof(struct fsc_config) == 168, "wire layout changed");
 
 /* Unused fields are 0. */
 struct fsc_count_key {

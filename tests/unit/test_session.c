@@ -212,7 +212,7 @@ static void the_processes_are_copied(void **state)
 	assert_int_equal(fsc_session_attach(s, &err), 0);
 	fsc_session_count(s, true);
 	child_call(&c, 3);
-	fsc_session_pause(s, 0);
+	assert_int_equal(fsc_session_pause(s, 0, &err), 0);
 	child_call(&c, 100);
 	if (fsc_session_resume(s, 0, &err))
 		fail_msg("%s", err.msg);
