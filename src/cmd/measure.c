@@ -317,7 +317,7 @@ static int measure_attach(struct fsc_run *r, struct fsc_err *err)
 		return rc;
 	log_attached(m, start_ns);
 	m->machine_cpu = fsc_cputime_machine();
-	fsc_pids_start(&m->owners);
+	fsc_pids_start(&m->owners, m->follow);
 	fsc_session_count(m->session, true);
 	return 0;
 }

@@ -8,9 +8,8 @@
 
 /* Nanoseconds used so far by a process and its threads, 0 if it cannot be read. */
 uint64_t fsc_cputime_process(pid_t pid);
-/* The same with its descendants: those it has waited for, exact to a clock tick, and those alive.
- */
-uint64_t fsc_cputime_family(pid_t pid);
+/* Of the children that it has waited for, and theirs, exact to a clock tick. */
+uint64_t fsc_cputime_waited(pid_t pid);
 /* Nanoseconds that all CPUs were not idle since boot, 0 if unknown. */
 uint64_t fsc_cputime_machine(void);
 

@@ -15,7 +15,6 @@
 
 #include "base/log.h"
 #include "base/sigchld.h"
-#include "proc/cputime.h"
 
 static void exec_child(char *const *argv, const sigset_t *mask, int report)
 {
@@ -117,10 +116,12 @@ int fsc_child_start(struct fsc_child *c, char *const *argv, const sigset_t *mask
 	*c = (struct fsc_child){.name = strdup(argv[0]),
 				.pid = pid,
 				.pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
-				.held = true};
-	if (c->pidfd >= 0 && c->name)
+				.held = true,
+				.family = FSC_FAMILY_INIT};
+	if (c->pidfd >= 0 && c->name && !fsc_family_add(&c->family, pid))
 		return 0;
-	rc = c->name ? fsc_err_sys(err, errno, "cannot watch process %d", pid) : fsc_err_nomem(err);
+	rc = c->name && c->pidfd < 0 ? fsc_err_sys(err, errno, "cannot watch process %d", pid)
+				     : fsc_err_nomem(err);
 	fsc_child_drop(c);
 	return rc;
 }
@@ -138,14 +139,17 @@ int fsc_child_release(struct fsc_child *c, struct fsc_err *err)
 int fsc_child_reap(struct fsc_child *c, struct fsc_err *err)
 {
 	struct rusage ru;
+	uint64_t used;
 
 	while (wait4(c->pid, &c->status, 0, &ru) < 0)
 		if (errno != EINTR)
 			return fsc_err_sys(err, errno, "cannot wait for process %d", c->pid);
 	c->pid = 0;
 	c->exited = true;
-	c->cpu_ns = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000u +
-		    (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000u;
+	used = (uint64_t)(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000u +
+	       (uint64_t)(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000u;
+	if (used > c->cpu_ns)
+		c->cpu_ns = used;
 	return 0;
 }
 
@@ -158,10 +162,9 @@ int fsc_child_await(struct fsc_child *c, int ms, struct fsc_err *err)
 	return fsc_child_reap(c, err);
 }
 
-/* Until it exits, a child that exits without being waited for takes its time with it. */
 uint64_t fsc_child_cpu(struct fsc_child *c)
 {
-	uint64_t now = c->exited ? 0 : fsc_cputime_family(c->pid);
+	uint64_t now = c->exited || !c->pid ? 0 : fsc_family_cpu(&c->family);
 
 	if (now > c->cpu_ns)
 		c->cpu_ns = now;
@@ -198,6 +201,8 @@ void fsc_child_drop(struct fsc_child *c)
 	}
 	if (c->pidfd > 0)
 		close(c->pidfd);
+	if (c->name)
+		fsc_family_release(&c->family);
 	free(c->name);
 	*c = (struct fsc_child){.pidfd = -1};
 }

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "proc/family.h"
 
 struct fsc_child {
 	char *name; /* as it was given; NULL: none was started */
@@ -17,6 +18,7 @@ struct fsc_child {
 	bool exited;	 /* and then: */
 	int status;	 /* as wait() gives it */
 	uint64_t cpu_ns; /* of it and its children */
+	struct fsc_family family;
 };
 
 /* Starts argv (found as execvp finds it) with the given signal mask and holds it at the end of

@@ -16,8 +16,11 @@ static struct fsc_pid *pid_at(const struct fsc_pids *p, size_t i)
 
 void fsc_pids_init(struct fsc_pids *p, struct fsc_loop *loop, fsc_loop_fn fn, void *arg)
 {
-	*p = (struct fsc_pids){
-	    .all = FSC_VEC_INIT(struct fsc_pid), .loop = loop, .fn = fn, .arg = arg};
+	*p = (struct fsc_pids){.all = FSC_VEC_INIT(struct fsc_pid),
+			       .loop = loop,
+			       .fn = fn,
+			       .arg = arg,
+			       .family = FSC_FAMILY_INIT};
 }
 
 void fsc_pids_release(struct fsc_pids *p)
@@ -25,6 +28,7 @@ void fsc_pids_release(struct fsc_pids *p)
 	for (size_t i = 0; i < p->all.n; i++)
 		if (pid_at(p, i)->fd >= 0)
 			close(pid_at(p, i)->fd);
+	fsc_family_release(&p->family);
 	fsc_vec_release(&p->all);
 }
 
@@ -109,17 +113,25 @@ size_t fsc_pids_take_exited(struct fsc_pids *p, void (*fn)(pid_t pid, void *arg)
 	return left;
 }
 
-void fsc_pids_start(struct fsc_pids *p)
+void fsc_pids_start(struct fsc_pids *p, bool follow)
 {
-	for (size_t i = 0; i < p->all.n; i++)
-		pid_at(p, i)->cpu = pid_at(p, i)->cpu_start =
-		    fsc_cputime_process(pid_at(p, i)->pid);
+	for (size_t i = 0; i < p->all.n; i++) {
+		struct fsc_pid *x = pid_at(p, i);
+
+		x->cpu = x->cpu_start = fsc_cputime_process(x->pid);
+		/* Without memory for them, children do not count. */
+		follow = follow && !fsc_family_add(&p->family, x->pid);
+	}
+	p->follow = follow;
+	p->family_start = follow ? fsc_family_cpu(&p->family) : 0;
 }
 
 uint64_t fsc_pids_cpu(struct fsc_pids *p)
 {
 	uint64_t sum = 0;
 
+	if (p->follow)
+		return fsc_family_cpu(&p->family) - p->family_start;
 	for (size_t i = 0; i < p->all.n; i++) {
 		struct fsc_pid *x = pid_at(p, i);
 		uint64_t now = x->fd < 0 ? 0 : fsc_cputime_process(x->pid);

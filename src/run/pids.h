@@ -8,6 +8,7 @@
 
 #include "base/loop.h"
 #include "base/vec.h"
+#include "proc/family.h"
 
 struct fsc_pid {
 	pid_t pid;
@@ -20,6 +21,9 @@ struct fsc_pids {
 	struct fsc_loop *loop;
 	fsc_loop_fn fn;
 	void *arg;
+	bool follow; /* children count, too */
+	struct fsc_family family;
+	uint64_t family_start;
 };
 
 /* When any of them has exited, the loop calls fn, which calls fsc_pids_take_exited(). */
@@ -36,8 +40,8 @@ int fsc_pids_refuse_zombie(pid_t pid, struct fsc_err *err);
 /* Removes exited processes from the loop, as their pidfds stay readable for ever, and calls fn (may
  * be NULL) for each. Returns how many still run. */
 size_t fsc_pids_take_exited(struct fsc_pids *p, void (*fn)(pid_t pid, void *arg), void *arg);
-/* Counts CPU time from now on. */
-void fsc_pids_start(struct fsc_pids *p);
+/* Counts CPU time from now on; follow: also that of children, while they live and after. */
+void fsc_pids_start(struct fsc_pids *p, bool follow);
 /* CPU time in ns used since then; for an exited process, as last read. */
 uint64_t fsc_pids_cpu(struct fsc_pids *p);
 

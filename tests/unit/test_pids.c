@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "proc/cputime.h"
+#include "proc/family.h"
 #include "proc/task.h"
 #include "run/pids.h"
 
@@ -128,7 +129,7 @@ static void one_of_two_exits(void **state)
 	assert_int_equal(fsc_pids_add(&p, b.pid, NULL), 0);
 	assert_int_equal(fsc_pids_add(&p, a.pid, NULL), 0);
 	assert_int_equal(p.all.n, 2);
-	fsc_pids_start(&p);
+	fsc_pids_start(&p, false);
 	burner_burn(&a);
 	first = fsc_pids_cpu(&p);
 	assert_true(first > BURN_MS / 2 * 1000000ull);
@@ -183,19 +184,69 @@ static void a_zombie_has_exited(void **state)
 	fsc_pids_release(&p);
 }
 
-/* Of a command that forks: its children count while they live, and afterwards. */
+/* The children of a process count while they live, and afterwards; and whoever never waits for them
+ * does not take back what they used. */
 static void a_family_counts_its_children(void **state)
 {
-	uint64_t before = fsc_cputime_family(getpid()), own = fsc_cputime_process(getpid());
-	const uint64_t tick = 1000000000u / (uint64_t)sysconf(_SC_CLK_TCK);
+	uint64_t own = fsc_cputime_process(getpid()), before, during;
+	const uint64_t burnt = BURN_MS * 1000000ull;
+	struct fsc_family f = FSC_FAMILY_INIT;
 	struct burner a = burner_start();
 
 	(void)state;
+	assert_int_equal(fsc_family_add(&f, getpid()), 0);
+	before = fsc_family_cpu(&f);
 	burner_burn(&a);
-	assert_true(fsc_cputime_family(getpid()) - before >= BURN_MS * 1000000ull);
+	during = fsc_family_cpu(&f);
+	assert_true(during - before >= burnt);
 	burner_end(&a);
-	assert_true(fsc_cputime_family(getpid()) - before >= BURN_MS * 1000000ull - 2 * tick);
-	assert_true(fsc_cputime_process(getpid()) - own < BURN_MS * 1000000ull);
+	assert_true(fsc_family_cpu(&f) >= during);
+	assert_true(fsc_cputime_process(getpid()) - own < burnt);
+	fsc_family_release(&f);
+
+	signal(SIGCHLD, SIG_IGN); /* nobody waits */
+	a = burner_start();
+	assert_int_equal(fsc_family_add(&f, getpid()), 0);
+	before = fsc_family_cpu(&f);
+	burner_burn(&a);
+	during = fsc_family_cpu(&f);
+	assert_true(during - before >= burnt);
+	kill(a.pid, SIGKILL);
+	while (!kill(a.pid, 0))
+		usleep(1000);
+	signal(SIGCHLD, SIG_DFL);
+	close(a.to);
+	close(a.from);
+	a = burner_start();
+	burner_burn(&a);
+	for (int i = 0; i < 1000 && fsc_family_cpu(&f) - during < burnt; i++)
+		usleep(1000); /* until it is looked for */
+	assert_true(fsc_family_cpu(&f) - during >= burnt);
+	burner_end(&a);
+	fsc_family_release(&f);
+}
+
+/* With -p and --follow: a server's children. */
+static void children_of_a_process_count(void **state)
+{
+	struct burner a;
+	struct fsc_loop loop;
+	struct fsc_pids p;
+	struct seen s = {.pids = &p};
+
+	(void)state;
+	assert_int_equal(fsc_loop_init(&loop, NULL), 0);
+	fsc_pids_init(&p, &loop, on_exit_of, &s);
+	assert_int_equal(fsc_pids_add(&p, getpid(), NULL), 0);
+	fsc_pids_start(&p, true);
+	a = burner_start();
+	burner_burn(&a);
+	for (int i = 0; i < 1000 && fsc_pids_cpu(&p) < BURN_MS * 1000000ull; i++)
+		usleep(1000);
+	assert_true(fsc_pids_cpu(&p) >= BURN_MS * 1000000ull);
+	burner_end(&a);
+	fsc_loop_release(&loop);
+	fsc_pids_release(&p);
 }
 
 static void *thread_waits(void *arg)
@@ -244,6 +295,7 @@ int main(void)
 	    cmocka_unit_test(one_of_two_exits),
 	    cmocka_unit_test(a_zombie_has_exited),
 	    cmocka_unit_test(a_family_counts_its_children),
+	    cmocka_unit_test(children_of_a_process_count),
 	    cmocka_unit_test(the_main_thread_has_exited),
 	};
 
