@@ -54,6 +54,9 @@ volatile __u64 gates;
 volatile __u64 handover;
 volatile __u32 turn;
 
+/* bool: not even returns are seen. */
+volatile __u32 over;
+
 /* By thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -40,6 +40,8 @@ static __always_inline int on_exit(const struct call *c)
 {
 	if (FSC_MODE == FSC_MODE_COUNT || !cfg.pairs)
 		return on_hit(c);
+	if (over)
+		return 0;
 	if (FSC_MODE == FSC_MODE_TIME)
 		return time_exit(c);
 	return FSC_MODE == FSC_MODE_STACK ? stack_exit(c) : trace_exit(c);
@@ -125,6 +127,8 @@ static __always_inline int on_session(struct pt_regs *ctx)
 		return 0;
 	if (FSC_MODE == FSC_MODE_TIME && cfg.keep == FSC_KEEP_COOKIE) {
 		kept = (__u64 *)KERNEL_CALL("0x5eed5eed0badca02", ctx); /* FSC_COOKIE_MARK */
+		if (is_return && over)
+			return 0;
 		if (is_return)
 			return time_exit_cookie((__u32)cookie, kept);
 		return time_entry_cookie((__u32)cookie, cookie >> FSC_COOKIE_GATE, kept);

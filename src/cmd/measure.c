@@ -25,6 +25,8 @@
 #define VIEW_TICK   0.02
 #define CALIBRATION 1.0
 
+enum { LEAVE_MS = 500 }; /* how long the end waits for probes to come off */
+
 struct measure {
 	const struct fsc_measure_plan *plan;
 	const struct fsc_measure_opts *o;
@@ -374,7 +376,7 @@ static int measure_detach(struct fsc_run *r, struct fsc_err *err)
 	(void)err;
 	fsc_session_count(m->session, false);
 	m->cpu = cpu_used(m);
-	fsc_session_detach(m->session);
+	fsc_session_leave(m->session, LEAVE_MS);
 	fsc_live_log_costs(m->live);
 	fsc_budget_report(m->budget);
 	return 0;

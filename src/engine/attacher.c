@@ -49,30 +49,41 @@ static uint64_t link_missed(const struct fsc_link *l)
 	return is_helper(l) ? 0 : fsc_sys_link_missed(l->fd);
 }
 
-struct closing {
-	atomic_uint *busy; /* counted down at the end; may be NULL */
+struct fsc_closing {
+	struct fsc_attacher *of; /* NULL: of none, which cannot leave */
+	struct fsc_closing *next;
+	bool counted; /* among those dropping */
 	size_t n;
-	int fds[];
+	int fds[]; /* -1: closed */
 };
 
-static struct closing *new_closing(const struct fsc_attacher *a)
+static struct fsc_closing *new_closing(struct fsc_attacher *a)
 {
-	return calloc(1, sizeof(struct closing) + a->links.n * sizeof(int));
+	struct fsc_closing *c = calloc(1, sizeof(*c) + a->links.n * sizeof(int));
+
+	if (c)
+		c->of = a;
+	return c;
 }
 
 /* One of several threads that share the descriptors. */
 struct closer {
 	pthread_t thread;
-	const struct closing *all;
-	size_t first, step;
+	int *fds;
+	size_t first, n, step;
+	const struct fsc_attacher *of;
 };
 
 static void *close_share(void *arg)
 {
 	const struct closer *c = arg;
 
-	for (size_t i = c->first; i < c->all->n; i += c->step)
-		close(c->all->fds[i]);
+	for (size_t i = c->first; i < c->n; i += c->step) {
+		if (c->of && atomic_load(&c->of->leaving))
+			break;
+		close(c->fds[i]);
+		c->fds[i] = -1;
+	}
 	return NULL;
 }
 
@@ -80,14 +91,15 @@ static void *close_share(void *arg)
  * two busy CPUs that took 30 to 90 ms for a multi or session link and 60 to 150 ms for a perf
  * event, and three times 8 to 42 s, with other tracers active. Threads that wait at the same time
  * wait for the same grace periods. */
-static void close_together(const struct closing *all)
+static void close_together(int *fds, size_t n_fds, const struct fsc_attacher *of)
 {
 	enum { MOST = 32 };
 	struct closer closers[MOST];
-	size_t n = all->n < MOST ? all->n : MOST, started = 1;
+	size_t n = n_fds < MOST ? n_fds : MOST, started = 1;
 
 	for (size_t i = 0; i < n; i++)
-		closers[i] = (struct closer){.all = all, .first = i, .step = n};
+		closers[i] =
+		    (struct closer){.fds = fds, .first = i, .n = n_fds, .step = n, .of = of};
 	while (started < n &&
 	       !pthread_create(&closers[started].thread, NULL, close_share, &closers[started]))
 		started++;
@@ -101,17 +113,25 @@ static void close_together(const struct closing *all)
 
 static void *close_all(void *arg)
 {
-	struct closing *c = arg;
+	struct fsc_closing *c = arg;
+	struct fsc_attacher *a = c->of;
+	bool counted = c->counted;
 
-	close_together(c);
-	if (c->busy)
-		atomic_fetch_sub(c->busy, 1);
-	free(c);
+	close_together(c->fds, c->n, a);
+	if (atomic_load(&a->leaving)) {
+		c->next = atomic_load(&a->unclosed);
+		while (!atomic_compare_exchange_weak(&a->unclosed, &c->next, c))
+			;
+	} else {
+		free(c);
+	}
+	if (counted)
+		atomic_fetch_sub(&a->dropping, 1);
 	return NULL;
 }
 
 /* Signals are left to the main thread. */
-static void close_in_background(struct fsc_vec *threads, struct closing *c)
+static void close_in_background(struct fsc_vec *threads, struct fsc_closing *c)
 {
 	pthread_t *thread = fsc_vec_push(threads);
 	pthread_attr_t attr;
@@ -134,7 +154,7 @@ static void join_threads(struct fsc_vec *threads)
 	threads->n = 0;
 }
 
-static void put_fd(struct closing *c, int fd)
+static void put_fd(struct fsc_closing *c, int fd)
 {
 	if (c)
 		c->fds[c->n++] = fd;
@@ -152,7 +172,7 @@ static bool has_tag(uint32_t tag, const void *arg)
 /* Takes these links off the list: helpers to one, probes to the other. A link's missed
  * hits must be read before it is closed. Without memory for the lists they are closed at once. */
 static void take_links(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
-		       const void *arg, struct closing *helpers, struct closing *probes)
+		       const void *arg, struct fsc_closing *helpers, struct fsc_closing *probes)
 {
 	size_t kept = 0;
 
@@ -177,7 +197,7 @@ void fsc_attacher_await(struct fsc_attacher *a)
 /* Nothing waits for helpers: that would delay the start of a run. */
 void fsc_attacher_drop(struct fsc_attacher *a, uint32_t tag)
 {
-	struct closing *helpers = new_closing(a), *probes = new_closing(a);
+	struct fsc_closing *helpers = new_closing(a), *probes = new_closing(a);
 
 	take_links(a, has_tag, &tag, helpers, probes);
 	if (helpers && helpers->n)
@@ -198,16 +218,74 @@ void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag)
 void fsc_attacher_drop_which(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
 			     const void *arg)
 {
-	struct closing *c = new_closing(a);
+	struct fsc_closing *c = new_closing(a);
 
 	if (!atomic_load(&a->dropping))
 		fsc_attacher_await(a); /* they have ended */
 	take_links(a, which, arg, c, c);
 	if (!c)
 		return;
-	c->busy = &a->dropping;
-	atomic_fetch_add(c->busy, 1);
+	c->counted = true;
+	atomic_fetch_add(&a->dropping, 1);
 	close_in_background(&a->droppers, c);
+}
+
+static int compare_fds(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+
+void fsc_attacher_close(int *fds, size_t n)
+{
+	close_together(fds, n, NULL);
+}
+
+static size_t count_unclosed(const struct fsc_attacher *a)
+{
+	size_t n = 0;
+
+	for (const struct fsc_closing *c = atomic_load(&a->unclosed); c; c = c->next)
+		n += c->n;
+	return n;
+}
+
+/* The threads have ended. */
+static size_t take_unclosed(struct fsc_attacher *a, int *to)
+{
+	struct fsc_closing *c = atomic_exchange(&a->unclosed, NULL), *next;
+	size_t n = 0;
+
+	for (; c; c = next) {
+		next = c->next;
+		for (size_t i = 0; i < c->n; i++)
+			if (c->fds[i] >= 0)
+				to[n++] = c->fds[i];
+		free(c);
+	}
+	return n;
+}
+
+int *fsc_attacher_give_up(struct fsc_attacher *a, size_t *ret_n)
+{
+	int *fds;
+	size_t n;
+
+	atomic_store(&a->leaving, true);
+	join_threads(&a->droppers);
+	join_threads(&a->closers);
+	atomic_store(&a->leaving, false);
+	fds = calloc(count_unclosed(a) + a->links.n + 1, sizeof(*fds));
+	if (!fds)
+		return NULL;
+	n = take_unclosed(a, fds);
+	for (size_t i = 0; i < a->links.n; i++) {
+		a->missed += link_missed(link_at(a, i));
+		fds[n++] = link_at(a, i)->fd;
+	}
+	a->links.n = 0;
+	qsort(fds, n, sizeof(*fds), compare_fds);
+	*ret_n = n;
+	return fds;
 }
 
 bool fsc_attacher_dropping(const struct fsc_attacher *a)

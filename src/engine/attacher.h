@@ -14,12 +14,16 @@
 #include "base/vec.h"
 #include "engine/sys.h"
 
+struct fsc_closing;
+
 struct fsc_attacher {
 	struct fsc_vec links;	 /* struct fsc_link */
 	struct fsc_vec closers;	 /* pthread_t, of helpers */
 	struct fsc_vec droppers; /* pthread_t, of fsc_attacher_drop_later() */
 	uint64_t missed;	 /* by links that were dropped */
 	atomic_uint dropping;	 /* how many of these are at work */
+	atomic_bool leaving;	 /* what they have not closed yet is left to somebody else: */
+	_Atomic(struct fsc_closing *) unclosed;
 };
 
 /* Tags that no row has: of links that hold many, up to FSC_MOVING_GATES of them. But for the last, the
@@ -47,6 +51,12 @@ void fsc_attacher_drop_later(struct fsc_attacher *a, uint32_t tag);
 void fsc_attacher_drop_which(struct fsc_attacher *a, bool (*which)(uint32_t tag, const void *arg),
 			     const void *arg);
 bool fsc_attacher_dropping(const struct fsc_attacher *a);
+/* Gives up all links that are not being closed at this moment: their descriptors, in order, which
+ * the caller frees; NULL: out of memory, nothing was given up. Blocks until the others are closed.
+ */
+int *fsc_attacher_give_up(struct fsc_attacher *a, size_t *ret_n);
+/* Closes links at the same time. */
+void fsc_attacher_close(int *fds, size_t n);
 /* Waits until none is. */
 void fsc_attacher_await(struct fsc_attacher *a);
 /* Hits that the kernel missed, over all links so far. */

@@ -130,6 +130,9 @@ int fsc_session_pause_later(struct fsc_session *s, uint32_t row, struct fsc_err 
 int fsc_session_resume(struct fsc_session *s, uint32_t row, struct fsc_err *err);
 /* Detaches every probe; counters stay readable. Harmless when called twice. */
 void fsc_session_detach(struct fsc_session *s);
+/* The same, but if that takes longer than ms milliseconds, it goes on in a process of its own, and
+ * nothing counts any more. */
+void fsc_session_leave(struct fsc_session *s, int ms);
 /* The same without waiting for the kernel: done when fsc_session_still_detaching() is false. */
 void fsc_session_detach_later(struct fsc_session *s);
 bool fsc_session_still_detaching(const struct fsc_session *s);

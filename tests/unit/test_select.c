@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -198,6 +199,20 @@ static void move_rows(enum fsc_mode mode)
 	fsc_targets_release(&targets);
 }
 
+static unsigned count_links(void)
+{
+	char path[64], to[64] = "";
+	unsigned n = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		memset(to, 0, sizeof(to));
+		if (readlink(path, to, sizeof(to) - 1) > 0)
+			n += !strncmp(to, "anon_inode:bpf", 14) && strstr(to, "link");
+	}
+	return n;
+}
+
 /* ---- tests ---- */
 
 static void counts_of_rows_that_stay_are_exact(void **state)
@@ -212,11 +227,43 @@ static void calls_of_rows_that_stay_are_all_timed(void **state)
 	move_rows(FSC_MODE_TIME);
 }
 
+/* Whoever waits for the end of a session does not wait for the kernel: no time at all is given
+ * here. What is counted by then stays as it is, and we hold no link any more. */
+static void the_end_does_not_wait(void **state)
+{
+	struct fsc_session *s;
+	pid_t pids[CHILDREN];
+	uint64_t seen, kept;
+
+	(void)state;
+	if (geteuid() || !fsc_feature_works(FSC_FEATURE_UPROBE_MULTI_PID))
+		skip();
+	start_children(pids);
+	open_session(FSC_MODE_TIME, pids, &s);
+	atomic_store(&shared->start, true);
+	while (fsc_session_seen(s, (uint32_t)stays) < 1000)
+		usleep(1000);
+	select_rows(s, false);
+	fsc_session_count(s, false);
+	fsc_session_leave(s, 0);
+	assert_int_equal(count_links(), 0);
+	usleep(1000); /* programs that were running when it ended */
+	seen = fsc_session_seen(s, (uint32_t)stays);
+	kept = returned(s, stays);
+	stop_children(pids);
+	assert_int_equal(fsc_session_seen(s, (uint32_t)stays), seen);
+	assert_int_equal(returned(s, stays), kept);
+	assert_true(kept <= seen && seen <= kept + fsc_session_open_calls(s));
+	fsc_session_free(s);
+	fsc_targets_release(&targets);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(counts_of_rows_that_stay_are_exact),
 	    cmocka_unit_test(calls_of_rows_that_stay_are_all_timed),
+	    cmocka_unit_test(the_end_does_not_wait),
 	};
 
 	shared =
