@@ -13,7 +13,7 @@ FIX_CXXFLAGS := -std=gnu++17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Werror $(SYSFLA
 
 # One C file, one program.
 FIX_PLAIN := calls threads forks vforkexec dlopen rust recurse usdt comms syscalls runner \
-	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner hammer many forkinside nextsym relay shorts
+	     timed nest jumps inflight strings enums structs usdtargs steady cudarunner hammer many forkinside nextsym relay shorts crowd
 # Look-alikes of libraries, by the names of the real ones.
 FIX_CUDA  := $(addprefix cuda/,libcudart.so.13 libcublas.so.13 libcudnn.so.9 libnccl.so.2 libtorch_cpu.so)
 # Look-alikes that have the real ones' binary interface and some state, and programs that use them.

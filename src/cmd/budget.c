@@ -1,49 +1,31 @@
-/* A function whose probes cost more than the budget is watched in short windows only. Only
- * detaching a probe saves its cost, and that takes the kernel about ten milliseconds; so a window
- * is closed at the first tick that exceeds the budget, and the next one opens when the CPU time
- * used since would pay for another as expensive. Counts inside the windows are exact. The total
- * number of calls is an estimate: the calls per CPU time that the probes left the target in the
- * windows, scaled to the whole run. */
+/* Only taking a probe off saves its cost. So when the probes have cost more than the budget, the
+ * few functions that cost most are taken off together (fsc_session_select()) and from then on
+ * watched in short windows, at random moments, as often as the budget pays for; the others are
+ * counted on without a gap. In a window only as many functions are watched as leave the target half
+ * of its time, or what it did itself could not be told from what the probes took. Functions that
+ * turn out to cost little are watched for good again. */
 #include "cmd/budget.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "cmd/budget_priv.h"
 
+/* What is spent of the budget: in the target a hit cost half as much again as in the loop in which
+ * it is measured. */
+#define MARGIN 0.65
 enum { WARN_PERCENT = 5, WARN_AFTER_NS = 1000000000 };
-/* How far the cost of a hit in the target may be from what was measured. */
-#define COST_ERROR 0.2
-/* A quotient is given as an estimate where that error changes it by no more than this factor. */
-#define GOOD 1.5
-
-struct row {
-	bool off;
-	unsigned windows; /* that were closed */
-	uint64_t seen_at; /* hits when the present window opened */
-	uint64_t cpu_at;  /* CPU time then */
-	double armed_cpu; /* CPU time of closed windows */
-	double spent;	  /* ns that closed windows cost */
-	double last_cost; /* the last one of them */
-	/* For the estimate, windows in which the probes were certainly attached: */
-	uint64_t rate_seen_at, rate_cpu_at; /* where the present one began */
-	double rate_hits, rate_cpu;	    /* in closed ones */
-};
-
-struct fsc_budget {
-	double share; /* 0: only warn */
-	bool warned;
-	uint64_t costly_since; /* when it began to cost too much; 0: it does not */
-	struct fsc_budget_of of;
-	struct row *rows;
-};
 
 void fsc_budget_free(struct fsc_budget *b)
 {
 	if (!b)
 		return;
 	free(b->rows);
+	free(b->order);
+	free(b->wanted);
 	free(b);
 }
 
@@ -59,126 +41,75 @@ int fsc_budget_new(double percent, const struct fsc_budget_of *of, struct fsc_bu
 
 	if (!b)
 		return fsc_err_nomem(err);
-	b->share = percent / 100;
+	b->share = MARGIN * percent / 100;
 	b->of = *of;
 	b->rows = calloc(of->n_rows + 1, sizeof(*b->rows));
-	if (!b->rows)
+	b->order = calloc(of->n_rows + 1, sizeof(*b->order));
+	b->wanted = calloc(of->n_rows + 1, sizeof(*b->wanted));
+	b->random = fsc_clock_mono() | 1;
+	if (!b->rows || !b->order || !b->wanted)
 		return fsc_err_nomem(err);
 	*ret = fsc_take(&b);
 	return 0;
 }
 
-static uint64_t cpu_now(const struct fsc_budget *b)
+/* ---- what it costs ---- */
+
+static uint64_t seen_of(const struct fsc_budget *b, size_t row)
 {
-	return b->of.cpu_ns(b->of.arg);
+	return fsc_session_seen(b->of.session, (uint32_t)row);
 }
 
-static uint64_t window_hits(const struct fsc_budget *b, size_t row)
+static double cost_of(const struct fsc_budget *b, size_t row, uint64_t hits)
 {
-	return fsc_session_seen(b->of.session, (uint32_t)row) - b->rows[row].seen_at;
+	return (double)hits * fsc_live_row_cost(b->of.live, (uint32_t)row);
 }
 
-static double window_cpu(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
-{
-	return cpu_ns > b->rows[row].cpu_at ? (double)(cpu_ns - b->rows[row].cpu_at) : 0;
-}
-
-/* What a hit is charged. If the probes used most of the window, a hit may cost the target more than
- * was measured; then the whole window is charged to them. */
-static double charge_per_hit(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
-{
-	double cost = fsc_live_row_cost(b->of.live, (uint32_t)row);
-	double hits = (double)window_hits(b, row), armed = window_cpu(b, row, cpu_ns);
-
-	return b->share && hits * cost > armed / 2 && armed > hits * cost ? armed / hits : cost;
-}
-
-static double window_cost(const struct fsc_budget *b, size_t row, uint64_t cpu_ns)
-{
-	return b->rows[row].off ? 0 : charge_per_hit(b, row, cpu_ns) * (double)window_hits(b, row);
-}
-
-static double total_cost(const struct fsc_budget *b, uint64_t cpu_ns)
+static double sum_costs(const struct fsc_budget *b)
 {
 	double cost = 0;
 
 	for (size_t i = 0; i < b->of.n_rows; i++)
-		cost += b->rows[i].spent + window_cost(b, i, cpu_ns);
+		cost += cost_of(b, i, seen_of(b, i));
 	return cost;
 }
 
-/* What the probes may have cost by now: a share of what the target would have used without them. */
-static double allowed_cost(const struct fsc_budget *b, double cost, uint64_t cpu_ns)
+/* If the probes used most of the time since the last reading, a hit may cost the target more than
+ * was measured: then all of it is charged to them. While functions move between links a hit runs
+ * two programs. Time and counters cannot be read at one moment; the skew says how far apart they
+ * are. */
+static void read_costs(struct fsc_budget *b)
 {
-	double own = (double)cpu_ns - cost;
+	double cpu = (double)b->of.cpu_ns(b->of.arg), cost = sum_costs(b);
+	double used = cpu - b->cpu, more = cost - b->cost;
+
+	b->skew = (double)b->of.cpu_ns(b->of.arg) - cpu;
+	if (b->share && more > used / 2 && used > more)
+		b->surcharge += used - more;
+	else if (b->changing && more > 0)
+		b->surcharge += more;
+	b->cpu = cpu;
+	b->cost = cost;
+	b->own = cpu > cost ? cpu - cost : 0;
+}
+
+static double spent(const struct fsc_budget *b)
+{
+	return b->cost + b->surcharge;
+}
+
+/* A share of what the target would have used without the probes. */
+static double allowed(const struct fsc_budget *b)
+{
+	double own = b->cpu - spent(b);
 
 	return own > 0 ? b->share * own : 0;
 }
 
-/* Adds the present window, as far as it is now. */
-static void note_rate(const struct fsc_budget *b, size_t row, uint64_t cpu_ns, double *hits,
-		      double *cpu)
-{
-	const struct row *r = &b->rows[row];
-	uint64_t seen = fsc_session_seen(b->of.session, (uint32_t)row);
-
-	if (cpu_ns <= r->rate_cpu_at)
-		return;
-	*hits += (double)(seen - r->rate_seen_at);
-	*cpu += (double)(cpu_ns - r->rate_cpu_at);
-}
-
-/* Detaching takes time: hits still arrive at first, then none while the kernel waits. */
-static void close_window(struct fsc_budget *b, size_t row)
-{
-	struct row *r = &b->rows[row];
-	uint64_t cpu_ns = cpu_now(b), hits = window_hits(b, row);
-	double each = charge_per_hit(b, row, cpu_ns), armed = window_cpu(b, row, cpu_ns);
-
-	note_rate(b, row, cpu_ns, &r->rate_hits, &r->rate_cpu);
-	if (fsc_session_pause(b->of.session, (uint32_t)row, NULL))
-		return;
-	r->last_cost = each * (double)window_hits(b, row);
-	r->spent += r->last_cost;
-	r->armed_cpu += armed + each * (double)(window_hits(b, row) - hits);
-	r->windows++;
-	r->off = true;
-}
-
-static int open_window(struct fsc_budget *b, size_t row, struct fsc_err *err)
-{
-	struct row *r = &b->rows[row];
-	int rc;
-
-	r->off = false;
-	r->seen_at = fsc_session_seen(b->of.session, (uint32_t)row);
-	rc = fsc_session_resume(b->of.session, (uint32_t)row, err);
-	r->cpu_at = r->rate_cpu_at = cpu_now(b);
-	r->rate_seen_at = fsc_session_seen(b->of.session, (uint32_t)row);
-	return rc;
-}
-
-/* The function whose present window costs most; n_rows if none has cost anything. */
-static size_t costliest_row(const struct fsc_budget *b, uint64_t cpu_ns)
-{
-	double most = 0;
-	size_t which = b->of.n_rows;
-
-	for (size_t i = 0; i < b->of.n_rows; i++) {
-		double cost = window_cost(b, i, cpu_ns);
-
-		if (cost > most) {
-			most = cost;
-			which = i;
-		}
-	}
-	return which;
-}
-
 /* Not at once: a process that has just begun, or woken up, has not used much itself. */
-static void warn_once(struct fsc_budget *b, double cost, uint64_t cpu_ns, uint64_t now_ns)
+static void warn_once(struct fsc_budget *b, uint64_t now_ns)
 {
-	double percent = cpu_ns ? 100 * cost / (double)cpu_ns : 0;
+	double percent = b->cpu > 0 ? 100 * b->cost / b->cpu : 0;
 
 	if (b->warned)
 		return;
@@ -196,75 +127,216 @@ static void warn_once(struct fsc_budget *b, double cost, uint64_t cpu_ns, uint64
 		percent > 100 ? 100 : percent);
 }
 
-static int throttle_rows(struct fsc_budget *b, double cost, uint64_t cpu_ns, struct fsc_err *err)
+/* ---- periods: from one change to the next ---- */
+
+/* What rows cost is remembered for some hundred milliseconds of the target's own time: in a short
+ * period most of many functions are not called at all, or once. */
+#define MEMORY_NS 2e8
+
+static double memory_left(double own)
 {
-	double room = allowed_cost(b, cost, cpu_ns) - cost;
-	int rc = 0;
+	return exp(-own / MEMORY_NS);
+}
 
-	while (room < 0) {
-		size_t i = costliest_row(b, cpu_ns);
+static void begin_period(struct fsc_budget *b)
+{
+	double own = b->own - b->period_at, left = memory_left(own);
 
-		if (i == b->of.n_rows)
-			break;
-		room += window_cost(b, i, cpu_ns); /* its cost is refunded */
-		close_window(b, i);
+	for (size_t i = 0; i < b->of.n_rows; i++) {
+		struct fsc_budget_row *r = &b->rows[i];
+		uint64_t seen = seen_of(b, i);
+
+		r->recent = r->off ? 0 : r->recent * left + (double)(seen - r->seen_at);
+		r->seen_at = seen;
 	}
-	for (size_t i = 0; !rc && i < b->of.n_rows; i++)
-		if (b->rows[i].off && room >= b->rows[i].last_cost) {
-			room -= b->rows[i].last_cost;
-			rc = open_window(b, i, err);
-		}
+	b->recent_own = b->recent_own * left + own;
+	b->period_at = b->own;
+	b->period_cpu = b->cpu;
+	b->period_cost = b->cost;
+}
+
+static uint64_t period_hits(const struct fsc_budget *b, size_t row)
+{
+	return seen_of(b, row) - b->rows[row].seen_at;
+}
+
+/* The target's own time in it. Where the probes took nearly all, that is known badly. */
+static double period_own(const struct fsc_budget *b)
+{
+	double cpu = b->cpu - b->period_cpu, own = cpu - (b->cost - b->period_cost);
+
+	return own > cpu / 20 ? own : cpu / 20;
+}
+
+int fsc_budget_select(struct fsc_budget *b, struct fsc_err *err)
+{
+	int rc;
+
+	for (size_t i = 0; i < b->of.n_rows; i++)
+		b->wanted[i] = !b->rows[i].off;
+	b->changing = true;
+	rc = fsc_session_select(b->of.session, b->wanted, err);
+	read_costs(b);
+	begin_period(b);
 	return rc;
+}
+
+/* ---- taking functions off ---- */
+
+static int compare_costs(const void *a, const void *b)
+{
+	const struct fsc_budget_order *x = a, *y = b;
+
+	return (x->cost < y->cost) - (x->cost > y->cost);
+}
+
+static double recent_hits(const struct fsc_budget *b, size_t row)
+{
+	return b->rows[row].recent + (double)period_hits(b, row);
+}
+
+/* The functions that are watched, the costliest first: what they cost in as much time as the period
+ * has. */
+static size_t sort_watched(struct fsc_budget *b, double own, double *ret_sum)
+{
+	double part = own / (b->recent_own + own);
+	size_t n = 0;
+
+	*ret_sum = 0;
+	for (size_t i = 0; i < b->of.n_rows; i++) {
+		double cost = recent_hits(b, i) * fsc_live_row_cost(b->of.live, (uint32_t)i) * part;
+
+		if (b->rows[i].off)
+			continue;
+		b->order[n++] = (struct fsc_budget_order){(uint32_t)i, cost};
+		*ret_sum += cost;
+	}
+	qsort(b->order, n, sizeof(*b->order), compare_costs);
+	return n;
+}
+
+static void demote(struct fsc_budget *b, const struct fsc_budget_order *o, double own)
+{
+	struct fsc_budget_row *r = &b->rows[o->row];
+
+	if (!r->demoted)
+		r->since_s = (double)(fsc_clock_mono() - b->start_ns) / 1e9;
+	r->failures += r->demoted;
+	r->demoted = r->off = true;
+	r->tries = 0;
+	r->off_at = b->own;
+	r->rate = o->cost / own;
+	/* Elsewhere the target's own time is not known well enough. */
+	if (2 * own > b->cpu - b->period_cpu)
+		fsc_sampling_know(&r->sampling, (double)period_hits(b, o->row), own);
+}
+
+/* Functions that move between links are hit twice meanwhile, and the target is disturbed: about so
+ * much for each. */
+static double change_cost(const struct fsc_budget *b)
+{
+	return 1e6 + 1e3 * (double)b->of.n_rows;
+}
+
+/* As many as bring the others' cost to half the budget; where the probes took most of the time, to
+ * a tenth of what it was: then it is looked at again. A single call says nothing about a function.
+ * What would save less than the change itself costs has to wait. */
+static int demote_costliest(struct fsc_budget *b, struct fsc_err *err)
+{
+	double own = period_own(b), left, sum, enough;
+	size_t n = sort_watched(b, own, &sum), most = 0;
+
+	left = sum;
+	enough = b->share * own / 2;
+	if (2 * own < b->cpu - b->period_cpu && enough < sum / 10)
+		enough = sum / 10;
+	for (size_t i = 0; i < n && left > enough; i++) {
+		if (recent_hits(b, b->order[i].row) < 1.5)
+			continue;
+		left -= b->order[i].cost;
+		b->order[most++] = b->order[i];
+	}
+	if (sum - left < change_cost(b))
+		return 0;
+	for (size_t i = 0; i < most; i++)
+		demote(b, &b->order[i], own);
+	fsc_log(FSC_LOG_DEBUG, "%zu functions are demoted: %.1f ms of probes in %.1f ms", most,
+		spent(b) / 1e6, b->cpu / 1e6);
+	return fsc_budget_select(b, err);
+}
+
+/* What may be spent in advance: within a second of the start it is twice the budget at most. */
+static double credit(const struct fsc_budget *b)
+{
+	return b->share * 5e8;
+}
+
+static bool is_exceeded(const struct fsc_budget *b)
+{
+	double cost = b->cost - b->period_cost, own = b->cpu - b->period_cpu - cost;
+
+	return spent(b) > allowed(b) + credit(b) && cost > b->share * own;
 }
 
 int fsc_budget_tick(struct fsc_budget *b, struct fsc_err *err)
 {
-	uint64_t cpu_ns = cpu_now(b);
-	double cost = total_cost(b, cpu_ns);
-
-	if (b->share)
-		return throttle_rows(b, cost, cpu_ns, err);
-	warn_once(b, cost, cpu_ns, fsc_clock_mono());
-	return 0;
+	if (!b->start_ns)
+		b->start_ns = fsc_clock_mono();
+	read_costs(b);
+	if (!b->share) {
+		warn_once(b, fsc_clock_mono());
+		return 0;
+	}
+	if (fsc_session_selecting(b->of.session))
+		return 0;
+	if (b->changing)
+		begin_period(b);
+	b->changing = false;
+	if (b->window)
+		return fsc_budget_close_window(b, err);
+	if (is_exceeded(b))
+		return demote_costliest(b, err);
+	return fsc_budget_is_window_due(b) ? fsc_budget_open_window(b, err) : 0;
 }
 
-/* Total calls: the rate per CPU time of the target itself in the windows, times its total CPU time.
- * If the probes took nearly all of it, the difference is within the error of their cost: then only
- * the upper bound is meaningful. */
-static void estimate_calls(const struct fsc_budget *b, size_t row, uint64_t cpu_ns,
-			   struct fsc_sampled *s)
+double fsc_budget_room(const struct fsc_budget *b)
 {
-	const struct row *r = &b->rows[row];
-	double hits = r->rate_hits, cpu = r->rate_cpu, seen, all, probes, own, error;
+	return allowed(b) + credit(b) / 2 - spent(b);
+}
 
-	if (!r->off)
-		note_rate(b, row, cpu_ns, &hits, &cpu);
-	seen = (double)fsc_session_seen(b->of.session, (uint32_t)row);
-	all = (double)cpu_ns - total_cost(b, cpu_ns);
-	probes = hits * fsc_live_row_cost(b->of.live, (uint32_t)row);
-	error = probes * COST_ERROR;
-	own = cpu - probes;
-	s->at_least = own - error < (own + error) / GOOD / GOOD;
-	if (s->at_least)
-		own = own + error > error ? own + error : error;
-	s->calls = own > 0 && hits / own * all > seen ? hits / own * all : seen;
+uint64_t fsc_budget_hits(const struct fsc_budget *b, size_t row)
+{
+	return period_hits(b, row);
+}
+
+double fsc_budget_cost(const struct fsc_budget *b, size_t row)
+{
+	return cost_of(b, row, period_hits(b, row));
+}
+
+/* ---- the report ---- */
+
+static void report_row(struct fsc_budget *b, size_t row)
+{
+	struct fsc_budget_row *r = &b->rows[row];
+	double unwatched = r->unwatched + (r->off ? b->own - r->off_at : 0), low, high;
+	struct fsc_sampled s = {.windows = r->windows, .since_s = r->since_s};
+	double seen = (double)seen_of(b, row);
+
+	s.demoted = true;
+	s.armed_percent = b->own > unwatched ? 100 * (b->own - unwatched) / b->own : 0;
+	s.estimated = fsc_sampling_estimate(&r->sampling, unwatched, &low, &high);
+	if (s.estimated) {
+		s.low = seen + low;
+		s.high = seen + high;
+	}
+	fsc_live_note_sampled(b->of.live, (uint32_t)row, &s);
 }
 
 void fsc_budget_report(struct fsc_budget *b)
 {
-	uint64_t cpu_ns = cpu_now(b);
-
-	for (size_t i = 0; i < b->of.n_rows; i++) {
-		const struct row *r = &b->rows[i];
-		double armed = r->armed_cpu;
-		struct fsc_sampled s = {.windows = r->windows + !r->off};
-
-		if (!r->windows)
-			continue;
-		if (!r->off)
-			armed += window_cpu(b, i, cpu_ns);
-		s.armed_percent = cpu_ns ? 100 * armed / (double)cpu_ns : 0;
-		estimate_calls(b, i, cpu_ns, &s);
-		fsc_live_note_sampled(b->of.live, (uint32_t)i, &s);
-	}
+	read_costs(b);
+	for (size_t i = 0; i < b->of.n_rows; i++)
+		if (b->rows[i].demoted)
+			report_row(b, i);
 }

@@ -366,6 +366,7 @@ static int measure_report(struct fsc_run *r, bool last, struct fsc_err *err)
 	struct measure *m = r->state;
 
 	cpu_used(m);
+	fsc_budget_report(m->budget);
 	return m->plan->view->report(m->plan->state, m->live, &r->sink, last, err);
 }
 

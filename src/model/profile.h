@@ -12,13 +12,15 @@
 #include "base/vec.h"
 #include "wire/config.h"
 
-/* A function that was throttled: probed only in windows, to stay within a budget. The total of
- * calls is extrapolated from these by the CPU time that the probes left to the target. */
+/* A function that was demoted to stay within a budget: from then on it was watched in windows. Its
+ * figures are what was seen. */
 struct fsc_sampled {
-	unsigned windows;     /* 0: it was not throttled */
-	double armed_percent; /* of the target's CPU time */
-	double calls;
-	bool at_least; /* the probes used so much of the windows that calls is a lower bound */
+	bool demoted;	      /* false: it was not; its figures are exact */
+	double since_s;	      /* after the start */
+	unsigned windows;     /* after that */
+	double armed_percent; /* of the target's CPU time, before and in windows */
+	bool estimated;	      /* there is enough to go by for an interval: */
+	double low, high;     /* calls in all, with 95 % confidence */
 };
 
 /* A probed function. Strings are borrowed from the source. */

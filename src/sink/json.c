@@ -41,7 +41,7 @@ void fsc_json_function(const struct fsc_func *f, struct fsc_buf *b)
 	fsc_json_string_if(b, "group", f->group);
 	fsc_json_names(f->kind, f->binary, f->name, b);
 	fsc_json_string_if(b, "symbol", f->symbol);
-	fsc_json_bool_if(b, "sampled", f->sampled.windows);
+	fsc_json_bool_if(b, "sampled", f->sampled.demoted);
 }
 
 void fsc_json_cost(double hits, double hit_ns, struct fsc_buf *b)
@@ -231,13 +231,16 @@ static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 	for (size_t i = 0; i < sum->n_funcs; i++) {
 		const struct fsc_sampled *s = &sum->funcs[i].sampled;
 
-		if (!s->windows)
+		if (!s->demoted)
 			continue;
 		begin_function(b, "demoted", &begun, sum->funcs[i].name);
+		fsc_json_real(b, "since_s", s->since_s, 3);
 		fsc_json_uint(b, "windows", s->windows);
 		fsc_json_real(b, "armed_percent", s->armed_percent, 3);
-		fsc_json_real(b, "estimated_calls", s->calls, 0);
-		fsc_json_string(b, "estimate", s->at_least ? "more than" : "about");
+		if (s->estimated) {
+			fsc_json_real(b, "estimated_low", s->low, 0);
+			fsc_json_real(b, "estimated_high", s->high, 0);
+		}
 		fsc_json_end(b, '}');
 	}
 	if (begun)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -284,22 +285,40 @@ static void add_refused(const struct fsc_refusal *refused, size_t n, const char 
 			add_reason(refused + i, n - i, how, b);
 }
 
-/* Functions that were demoted to sampling to stay within the budget. */
+enum { DEMOTED_SHOWN = 10 }; /* with a line each */
+
+static void add_demoted(const struct fsc_func *f, struct fsc_buf *b)
+{
+	const struct fsc_sampled *s = &f->sampled;
+
+	fsc_buf_puts(b, "demoted: ");
+	fsc_fmt_term(b, f->name);
+	fsc_buf_printf(b,
+		       " after %.3g s; then seen in %u window%s, in all for %.3g%% of the CPU time",
+		       s->since_s, s->windows, s->windows == 1 ? "" : "s", s->armed_percent);
+	if (s->estimated)
+		fsc_buf_printf(b, "; calls in all: %.0f to %.0f", floor(s->low), ceil(s->high));
+	fsc_buf_putc(b, '\n');
+}
+
+/* Functions that were taken off to stay within the budget. */
 static void add_sampled(const struct fsc_summary *sum, struct fsc_buf *b)
 {
-	for (size_t i = 0; i < sum->n_funcs; i++) {
-		const struct fsc_sampled *s = &sum->funcs[i].sampled;
+	size_t n = 0;
 
-		if (!s->windows)
+	for (size_t i = 0; i < sum->n_funcs; i++) {
+		if (!sum->funcs[i].sampled.demoted)
 			continue;
-		fsc_buf_puts(b, "demoted: ");
-		fsc_fmt_term(b, sum->funcs[i].name);
-		fsc_buf_printf(b,
-			       " was sampled in %u window%s, %.2f%% of the CPU time; its figures "
-			       "are from these, its estimated calls in all: %s %.3g\n",
-			       s->windows, s->windows == 1 ? "" : "s", s->armed_percent,
-			       s->at_least ? "more than" : "about", s->calls);
+		if (n++ < DEMOTED_SHOWN)
+			add_demoted(&sum->funcs[i], b);
 	}
+	if (n > DEMOTED_SHOWN)
+		fsc_buf_printf(b, "demoted: %zu more, which json lists\n", n - DEMOTED_SHOWN);
+	if (n)
+		fsc_buf_printf(b,
+			       "budget: %zu function%s demoted, with figures from part of the time "
+			       "(sampled); the others are complete\n",
+			       n, n == 1 ? " was" : "s were");
 }
 
 /* Functions whose records were dropped, where each probe has its own ring. */

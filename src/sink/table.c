@@ -149,6 +149,6 @@ void fsc_table_keys(struct fsc_table *t, const struct fsc_func *funcs, size_t n_
 	fsc_fmt_term(b, f->name);
 	if (strstr(f->kind, "ret"))
 		fsc_buf_puts(b, " (return)");
-	if (f->sampled.windows)
+	if (f->sampled.demoted)
 		fsc_buf_puts(b, " (sampled)");
 }
