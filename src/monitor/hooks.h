@@ -83,14 +83,17 @@ const char *fsc_hooks_error_name(const struct fsc_hooks *h, uint32_t func, int64
 struct fsc_hooks_cost {
 	double ns, costliest_ns;
 	const char *costliest;
-	uint32_t func; /* its number */
-	size_t file;
-	uint32_t row;
 };
 void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret);
-/* Detaches the most expensive function until fsc_hooks_resume() or the configuration is reloaded.
- */
-int fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err);
+struct fsc_hooks_shed {
+	double ns; /* what it has cost */
+	size_t file;
+	uint32_t func, row; /* func: its number */
+};
+/* Detaches the functions that cost most, together, until fsc_hooks_resume() or the configuration is
+ * reloaded: as many as it takes for the others to cost at most that much. Appends them to `ret`,
+ * struct fsc_hooks_shed, the costliest first. */
+int fsc_hooks_shed(struct fsc_hooks *h, double most_ns, struct fsc_vec *ret, struct fsc_err *err);
 /* Attaches a function again. */
 int fsc_hooks_resume(struct fsc_hooks *h, uint32_t func, struct fsc_err *err);
 /* At how many places a function is probed now. */

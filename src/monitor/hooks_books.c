@@ -1,13 +1,16 @@
 /* What the sessions of a monitor cost, and their books: one summary of all, those closed included.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/aside.h"
 #include "base/cleanup.h"
 #include "monitor/hooks_priv.h"
 
 /* ---- cost ---- */
 
-static void add_cost(struct fsc_hooks *h, struct hooked *f, size_t file, struct fsc_hooks_cost *ret)
+static void add_cost(struct fsc_hooks *h, struct hooked *f, struct fsc_hooks_cost *ret)
 {
 	for (uint32_t row = 0; row < f->targets.rows.n; row++) {
 		struct hook *x = &f->hooks[row];
@@ -19,14 +22,12 @@ static void add_cost(struct fsc_hooks *h, struct hooked *f, size_t file, struct 
 		h->bystanders_ns += (double)(bystanders - x->cost_bystanders) * each;
 		x->cost_hits = hits;
 		x->cost_bystanders = bystanders;
+		x->cost_ns = ns;
 		ret->ns += ns;
 		if (x->entry < 0 || x->off || ns <= ret->costliest_ns)
 			continue;
 		ret->costliest_ns = ns;
 		ret->costliest = FSC_AT(struct fsc_func, &h->funcs, x->func)->name;
-		ret->func = x->func;
-		ret->file = file;
-		ret->row = row;
 	}
 }
 
@@ -34,15 +35,81 @@ void fsc_hooks_cost(struct fsc_hooks *h, struct fsc_hooks_cost *ret)
 {
 	*ret = (struct fsc_hooks_cost){0};
 	for (size_t i = 0; i < h->files.n; i++)
-		add_cost(h, hooked_at(h, i), i, ret);
+		add_cost(h, hooked_at(h, i), ret);
 }
 
-int fsc_hooks_pause(struct fsc_hooks *h, const struct fsc_hooks_cost *cost, struct fsc_err *err)
+static int compare_shed(const void *a, const void *b)
 {
-	struct hooked *f = hooked_at(h, cost->file);
-	int rc = fsc_session_pause_later(f->part, cost->row, err);
+	const struct fsc_hooks_shed *x = a, *y = b;
 
-	f->hooks[cost->row].off = !rc;
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int list_costly(const struct fsc_hooks *h, struct fsc_vec *ret, struct fsc_err *err)
+{
+	for (size_t i = 0; i < h->files.n; i++) {
+		const struct hooked *f = hooked_at(h, i);
+
+		for (uint32_t row = 0; row < f->targets.rows.n; row++) {
+			const struct hook *x = &f->hooks[row];
+			const struct fsc_hooks_shed s = {x->cost_ns, i, x->func, row};
+
+			if (x->entry >= 0 && !x->off && x->cost_ns > 0 && fsc_vec_add(ret, &s, err))
+				return -ENOMEM;
+		}
+	}
+	if (ret->n)
+		qsort(ret->data, ret->n, sizeof(struct fsc_hooks_shed), compare_shed);
+	return 0;
+}
+
+struct selection {
+	struct hooked *file;
+	bool *rows;
+};
+
+static int select_job(void *arg, struct fsc_err *err)
+{
+	const struct selection *s = arg;
+
+	return fsc_session_select(s->file->part, s->rows, err);
+}
+
+/* The rows of a file that are not off, while the loop goes on. */
+static int select_rows(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) bool *rows = calloc(f->targets.rows.n + 1, sizeof(*rows));
+	struct selection s = {f, rows};
+
+	if (!rows)
+		return fsc_err_nomem(err);
+	for (size_t row = 0; row < f->targets.rows.n; row++)
+		rows[row] = !f->hooks[row].off;
+	return fsc_aside(select_job, &s, &h->meanwhile, err);
+}
+
+int fsc_hooks_shed(struct fsc_hooks *h, double most_ns, struct fsc_vec *ret, struct fsc_err *err)
+{
+	double left = 0;
+	size_t n = 0;
+	int rc = list_costly(h, ret, err);
+
+	for (size_t i = 0; i < ret->n; i++)
+		left += FSC_AT(struct fsc_hooks_shed, ret, i)->ns;
+	for (; !rc && n < ret->n && left > most_ns; n++) {
+		const struct fsc_hooks_shed *s = FSC_AT(struct fsc_hooks_shed, ret, n);
+
+		left -= s->ns;
+		hooked_at(h, s->file)->hooks[s->row].off = true;
+	}
+	ret->n = n;
+	for (size_t i = 0; !rc && i < h->files.n; i++) {
+		bool touched = false;
+
+		for (size_t k = 0; k < n; k++)
+			touched |= FSC_AT(struct fsc_hooks_shed, ret, k)->file == i;
+		rc = touched ? select_rows(h, hooked_at(h, i), err) : 0;
+	}
 	return rc;
 }
 

@@ -15,6 +15,7 @@ struct hook {
 	bool off;      /* detached for its cost */
 	/* At the last fsc_hooks_cost(). */
 	uint64_t cost_hits, cost_bystanders;
+	double cost_ns; /* since the one before */
 };
 
 /* A file with functions that are probed: a part of the session. */

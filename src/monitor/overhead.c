@@ -1,10 +1,12 @@
-/* The budget: while the probes cost more than max_overhead, the most expensive function is
+/* The budget: while the probes cost more than max_overhead, the functions that cost most are
  * detached; while they cost less, detached ones are tried again. And the messages at the end. */
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "monitor/monitor_priv.h"
 #include "proc/cputime.h"
 
+#define LEFT	     0.8 /* of the budget, for functions that stay */
 #define WARN_PERCENT 5.0 /* cost from which a warning is logged */
 
 static const char *whose_time(bool of_machine)
@@ -24,25 +26,48 @@ static void warn_cost(struct fsc_monitor *m, double share, const char *costliest
 		costliest ? costliest : "all of them");
 }
 
-static void detach_costliest(struct fsc_monitor *m, const struct fsc_hooks_cost *cost, double share,
-			     bool of_machine)
+enum { SHED_SHOWN = 5 }; /* with a line each */
+
+static void note_shed(struct fsc_monitor *m, const struct fsc_hooks_shed *s, double share,
+		      bool of_machine, bool show)
 {
 	struct fsc_err err = {0};
 	double wait_s = 0;
+	size_t n;
+	const char *name = fsc_hooks_funcs(m->hooks, &n)[s->func].name;
 
-	if (fsc_hooks_pause(m->hooks, cost, &err)) {
-		fsc_log(FSC_LOG_WARN, "%s cannot be detached: %s", cost->costliest, err.msg);
-		return;
+	if (fsc_throttle_detached(&m->throttle, s->func, share, fsc_clock_mono(), &wait_s, &err))
+		fsc_log(FSC_LOG_WARN, "%s is not attached again before a reload: %s", name,
+			err.msg);
+	if (show)
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "%s is no longer watched: its probes took %.2g%% of the %s's CPU time, and "
+		    "max_overhead is %g%%; it is tried again in %g s, or when the configuration "
+		    "is reloaded",
+		    name, share, whose_time(of_machine), m->config->max_overhead, wait_s);
+}
+
+/* Those that cost most go together, until the others leave some room. */
+static void detach_costliest(struct fsc_monitor *m, const struct fsc_hooks_cost *cost, double share,
+			     bool of_machine)
+{
+	FSC_AUTO(fsc_vec_release) struct fsc_vec shed = FSC_VEC_INIT(struct fsc_hooks_shed);
+	const double ns_per_percent = cost->ns / share;
+	struct fsc_err err = {0};
+	int rc =
+	    fsc_hooks_shed(m->hooks, LEFT * m->config->max_overhead * ns_per_percent, &shed, &err);
+
+	for (size_t i = 0; i < shed.n; i++) {
+		const struct fsc_hooks_shed *s = FSC_AT(struct fsc_hooks_shed, &shed, i);
+
+		note_shed(m, s, s->ns / ns_per_percent, of_machine, i < SHED_SHOWN);
 	}
-	if (fsc_throttle_detached(&m->throttle, cost->func, share * cost->costliest_ns / cost->ns,
-				  fsc_clock_mono(), &wait_s, &err))
-		fsc_log(FSC_LOG_WARN, "%s is not attached again before a reload: %s",
-			cost->costliest, err.msg);
-	fsc_log(FSC_LOG_WARN,
-		"%s is no longer watched: probes took %.1f%% of the %s's CPU time, and "
-		"max_overhead is %g%%; it is tried again in %g s, or when the configuration is "
-		"reloaded",
-		cost->costliest, share, whose_time(of_machine), m->config->max_overhead, wait_s);
+	if (shed.n > SHED_SHOWN)
+		fsc_log(FSC_LOG_WARN, "%zu more functions are no longer watched, which cost less",
+			shed.n - SHED_SHOWN);
+	if (rc)
+		fsc_log(FSC_LOG_WARN, "probes cannot be taken off: %s", err.msg);
 }
 
 static void attach_due(struct fsc_monitor *m, double share, bool of_machine)

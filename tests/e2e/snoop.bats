@@ -493,6 +493,20 @@ is_detached() {
 	assert_timed work $((n + 7))
 }
 
+@test "the budget: all that cost too much are detached at once, and what stays loses no call" {
+	local i
+	configure '"custom_sym": {"crowd_hot_0": "crowd_hot_0", "crowd_hot_1": "crowd_hot_1", "crowd_hot_2": "crowd_hot_2",
+		"crowd_hot_3": "crowd_hot_3", "crowd_once_0": "crowd_once_0"}, "targets": {"names": ["crowd"]}, "max_overhead": "0.5%"'
+	snoop
+	"$FIXTURES/crowd" 8000000 >truth &
+	for i in 0 1 2 3; do
+		eventually grep -q "warning: crowd_hot_$i is no longer watched" err
+	done
+	wait $!
+	eventually counted_is crowd_once_0 1
+	refute_match "what is called once" "$(<err)" 'crowd_once_0 is no longer'
+}
+
 # ---- processes and libraries that come and go ----
 
 # bats test_tags=guest,long
