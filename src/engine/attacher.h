@@ -26,8 +26,8 @@ struct fsc_attacher {
 	_Atomic(struct fsc_closing *) unclosed;
 };
 
-/* Tags that no row has: of links that hold many, up to FSC_MOVING_GATES of them. But for the last, the
- * others are for helpers, links that the run makes for itself: their misses are no loss, and
+/* Tags that no row has: of links that hold many, up to FSC_MOVING_GATES of them. But for the last,
+ * the others are for helpers, links that the run makes for itself: their misses are no loss, and
  * dropping them does not wait. */
 enum fsc_tag {
 	FSC_TAG_GROUP = 0x7fffff00,

@@ -139,9 +139,9 @@ bool fsc_session_still_detaching(const struct fsc_session *s);
 void fsc_session_free(struct fsc_session *s);
 void fsc_session_freep(struct fsc_session **s);
 
-/* Forgets processes and threads that have exited, so that there is room for others and their numbers
- * mean nothing any more; returns how many are left that were asked for, or followed. In the initial
- * pid namespace only. */
+/* Forgets processes and threads that have exited, so that there is room for others and their
+ * numbers mean nothing any more; returns how many are left that were asked for, or followed. In the
+ * initial pid namespace only. */
 size_t fsc_session_forget_exited_tasks(struct fsc_session *s);
 /* What it was opened with. */
 const struct fsc_session_opts *fsc_session_options(const struct fsc_session *s);

@@ -93,8 +93,8 @@ static void attach_due(struct fsc_monitor *m, double share, bool of_machine)
 	fsc_throttle_detached(&m->throttle, func, 0, now, &wait_s, NULL);
 }
 
-/* Percent of the CPU time since the last call; negative: not known. While the targets are idle, what
- * others pay is compared with the time of the machine. */
+/* Percent of the CPU time since the last call; negative: not known. While the targets are idle,
+ * what others pay is compared with the time of the machine. */
 static double measure_share(struct fsc_monitor *m, const struct fsc_hooks_cost *cost,
 			    bool *of_machine)
 {
