@@ -158,12 +158,23 @@ struct lost {
 	uint64_t id, n;
 };
 
+static int report_comm(const struct perf_event_header *h, const struct fsc_mmaps_to *to,
+		       struct fsc_err *err)
+{
+	const struct comm *comm = (const void *)h;
+
+	if (h->size <= sizeof(*comm) || !memchr(comm->comm, 0, h->size - sizeof(*comm)))
+		return 0;
+	if (h->misc & PERF_RECORD_MISC_COMM_EXEC)
+		return to->exec(to->arg, (pid_t)comm->pid, comm->comm, err);
+	return to->renamed ? to->renamed(to->arg, (pid_t)comm->pid, comm->comm, err) : 0;
+}
+
 static int report_record(struct fsc_mmaps *m, const struct perf_event_header *h,
 			 const struct fsc_mmaps_to *to, struct fsc_err *err)
 {
 	const struct mmap2 *map = (const void *)h;
 	const struct task *task = (const void *)h;
-	const struct comm *comm = (const void *)h;
 
 	switch (h->type) {
 	case PERF_RECORD_MMAP2:
@@ -181,9 +192,7 @@ static int report_record(struct fsc_mmaps *m, const struct perf_event_header *h,
 		to->exit(to->arg, (pid_t)task->pid);
 		return 0;
 	case PERF_RECORD_COMM:
-		if (h->size <= sizeof(*comm) || !memchr(comm->comm, 0, h->size - sizeof(*comm)))
-			return 0;
-		return to->exec(to->arg, (pid_t)comm->pid, comm->comm, err);
+		return report_comm(h, to, err);
 	case PERF_RECORD_LOST:
 		m->lost += ((const struct lost *)(const void *)h)->n;
 		return 0;
@@ -210,10 +219,11 @@ static const struct perf_event_header *record_at(struct fsc_mmaps *m, const char
 static bool is_of_thread(const struct perf_event_header *h)
 {
 	const struct task *task = (const void *)h;
+	const struct comm *comm = (const void *)h;
 
 	return (h->type == PERF_RECORD_FORK && task->pid == task->ppid) ||
 	       (h->type == PERF_RECORD_EXIT && task->pid != task->tid) ||
-	       (h->type == PERF_RECORD_COMM && !(h->misc & PERF_RECORD_MISC_COMM_EXEC));
+	       (h->type == PERF_RECORD_COMM && comm->pid != comm->tid);
 }
 
 static int queue_record(struct fsc_mmaps *m, const struct perf_event_header *h, struct fsc_err *err)

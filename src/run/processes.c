@@ -315,6 +315,14 @@ static int on_exec(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
 	return r->to->exec ? r->to->exec(r->to->arg, pid, err) : 0;
 }
 
+static int on_renamed(void *arg, pid_t pid, const char *comm, struct fsc_err *err)
+{
+	const struct reading *r = arg;
+	struct process *x = fsc_processes_find(r->p, pid);
+
+	return x && !x->ended ? fsc_process_notice_name(r, x, comm, err) : 0;
+}
+
 static void on_exit_of(void *arg, pid_t pid)
 {
 	const struct reading *r = arg;
@@ -373,6 +381,7 @@ int fsc_processes_read(struct fsc_processes *p, bool last, const struct fsc_proc
 					      .mmap = on_mmap,
 					      .fork = on_fork,
 					      .exec = on_exec,
+					      .renamed = on_renamed,
 					      .exit = on_exit_of,
 					      .at = on_time};
 	int rc = 0;

@@ -118,6 +118,10 @@ int fsc_process_decide(const struct reading *r, struct process *x, bool at_once,
 /* Where the kernel's records of exec cannot be had: a process that was left alone and has another
  * name by now gets a new verdict. */
 int fsc_process_notice_exec(const struct reading *r, struct process *x, struct fsc_err *err);
+/* It took another name, which may be that of a target. A target stays one, under the name that it
+ * was known by. */
+int fsc_process_notice_name(const struct reading *r, struct process *x, const char *comm,
+			    struct fsc_err *err);
 /* Remembers the verdict on a process that exited, in place of the oldest one. */
 int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
 				struct fsc_err *err);

@@ -178,6 +178,18 @@ int fsc_process_notice_exec(const struct reading *r, struct process *x, struct f
 	return r->to->exec ? r->to->exec(r->to->arg, x->pid, err) : 0;
 }
 
+int fsc_process_notice_name(const struct reading *r, struct process *x, const char *comm,
+			    struct fsc_err *err)
+{
+	if (x->has_verdict && x->wanted)
+		return 0;
+	snprintf(x->comm, sizeof(x->comm), "%s", comm);
+	if (!x->has_verdict || !fsc_process_is_named(r->p, x))
+		return 0;
+	x->pending_since = r->p->readings; /* what it maps has not been reported */
+	return fsc_process_decide(r, x, true, err);
+}
+
 int fsc_process_remember_exited(struct fsc_processes *p, const struct process *x,
 				struct fsc_err *err)
 {

@@ -104,8 +104,8 @@ static int start_timers(struct fsc_run *r, struct fsc_err *err)
 
 /* ---- the lifecycle ---- */
 
-/* Nothing is attached yet, and a held command dies with us: until then a signal does what it does to
- * any program, however long finding the targets takes. One that asks for a reload waits. */
+/* Nothing is attached yet, and a held command dies with us: until then a signal does what it does
+ * to any program, however long finding the targets takes. One that asks for a reload waits. */
 static int open_interruptibly(struct fsc_run *r, struct fsc_err *err)
 {
 	sigset_t mask = r->old_mask;

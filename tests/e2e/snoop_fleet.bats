@@ -88,6 +88,22 @@ never_back() {
 	assert_eq "calls" 260 "$(calls type=latency function=work)"
 }
 
+@test "fleet: a process that takes the name of a target is one from then on, and stays one" {
+	cp "$FIXTURES/runner" mine
+	start_runner "$TMP/mine"
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/mine"}}, "targets": {"names": ["renamed"]}'
+	snoop
+	ask go 5
+	eventually monitor_says processes 0
+	ask name renamed
+	eventually monitor_says processes 1
+	ask go 11
+	ask name another
+	ask go 13
+	ended
+	assert_timed work 24
+}
+
 @test "fleet: other targets by a reload: what was counted stays, nothing is lost, and nobody waits" {
 	cp "$FIXTURES/runner" one
 	cp "$FIXTURES/runner" two
