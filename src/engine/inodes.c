@@ -40,8 +40,9 @@ enum {
 #endif
 	/* Opening and closing an event takes tens of milliseconds: the last ones stay for the next
 	 * container of the image. Each keeps its file in use. */
-	MOST_EVENTS = (EI_NIDENT - FIRST_OFFSET) / OFFSET_STEP,
-	MOST_KNOWN = 65536, /* looks of files; then all are compared again */
+	MOST_EVENTS = (EI_NIDENT - FIRST_OFFSET) / OFFSET_STEP - 1,
+	OWN_EVENT = MOST_EVENTS, /* of a file that is compared with many, for that time */
+	MOST_KNOWN = 65536,	 /* looks of files; then all are compared again */
 };
 
 /* An inode, as it was first seen. */
@@ -245,6 +246,31 @@ static void renew_inode(struct inode *i, const char *path, const struct fsc_inod
 	i->look = *look;
 }
 
+/* Whether a file that looks like an inode is that inode. Where no trial can be made, an equal inode
+ * number beside the equal times decides. */
+static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
+		     const struct fsc_inode_look *look)
+{
+	struct inode *i = inode_at(t, number);
+	enum fsc_inode_guess guess = fsc_inode_compare(&i->look, look);
+	int event, shown;
+	bool same;
+
+	if (guess != FSC_INODE_PERHAPS)
+		return guess == FSC_INODE_SAME;
+	t->trials++;
+	event = find_event(t, number);
+	shown = event < 0 ? -1 : shows_breakpoint(path, (size_t)event);
+	fsc_log(FSC_LOG_DEBUG, "'%s' and '%s' %s", path, i->path,
+		shown > 0    ? "are one inode"
+		: shown == 0 ? "are two inodes"
+			     : "look alike; no trial is possible");
+	same = shown < 0 ? i->look.ino == look->ino : shown;
+	if (same)
+		renew_inode(i, path, look);
+	return same;
+}
+
 static bool read_head(const char *path, unsigned char *to, size_t n)
 {
 	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -260,31 +286,31 @@ static bool have_same_head(const char *a, const char *b)
 	return read_head(a, x, sizeof(x)) && read_head(b, y, sizeof(y)) && !memcmp(x, y, sizeof(x));
 }
 
-/* Whether a file that looks like an inode is that inode. Where no trial can be made, an equal inode
- * number beside the equal times decides. */
-static bool is_inode(struct fsc_inodes *t, uint64_t number, const char *path,
-		     const struct fsc_inode_look *look)
+/* Each of a hundred containers may have a copy of its own of a file whose owner it changed: one
+ * event on the new file is looked for in all the others. The number of the one that it is; 0: none.
+ */
+static uint64_t find_hardly(struct fsc_inodes *t, uint64_t first, const char *path,
+			    const struct fsc_inode_look *look)
 {
-	struct inode *i = inode_at(t, number);
-	enum fsc_inode_guess guess = fsc_inode_compare(&i->look, look);
-	int event, shown;
-	bool same;
+	struct inode self = {.look = *look, .path = (char *)path};
+	FSC_AUTO(fsc_closep) int fd = -1;
 
-	if (guess == FSC_INODE_SAME || guess == FSC_INODE_OTHER)
-		return guess == FSC_INODE_SAME;
-	if (guess == FSC_INODE_HARDLY && !have_same_head(i->path, path))
-		return false;
-	t->trials++;
-	event = find_event(t, number);
-	shown = event < 0 ? -1 : shows_breakpoint(path, (size_t)event);
-	fsc_log(FSC_LOG_DEBUG, "'%s' and '%s' %s", path, i->path,
-		shown > 0    ? "are one inode"
-		: shown == 0 ? "are two inodes"
-			     : "look alike; no trial is possible");
-	same = shown < 0 ? guess == FSC_INODE_PERHAPS && i->look.ino == look->ino : shown;
-	if (same)
-		renew_inode(i, path, look);
-	return same;
+	for (uint64_t n = first; n; n = inode_at(t, n)->next) {
+		const struct inode *i = inode_at(t, n);
+
+		if (fsc_inode_compare(&i->look, look) != FSC_INODE_HARDLY || !is_still(i) ||
+		    !have_same_head(i->path, path))
+			continue;
+		t->trials += fd < 0;
+		fd = fd < 0 ? open_event(&self, OWN_EVENT) : fd;
+		if (fd < 0)
+			return 0;
+		if (shows_breakpoint(i->path, OWN_EVENT) != 1)
+			continue;
+		fsc_log(FSC_LOG_DEBUG, "'%s' and '%s' are one inode", path, i->path);
+		return n;
+	}
+	return 0;
 }
 
 /* ---- numbers ---- */
@@ -368,7 +394,8 @@ static int find_inode(struct fsc_inodes *t, const char *path, const struct fsc_i
 			*ret = n;
 			return 0;
 		}
-	return add_inode(t, path, look, alike, ret, err);
+	*ret = find_hardly(t, *alike, path, look);
+	return *ret ? 0 : add_inode(t, path, look, alike, ret, err);
 }
 
 int fsc_inodes_number(void *arg, const char *path, uint64_t *ret, struct fsc_err *err)
