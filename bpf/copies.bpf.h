@@ -12,10 +12,10 @@ struct copy_ring {
 	__uint(max_entries, 4096);
 };
 
-/* The ring, in whose place user space puts a larger one, and that of calibration. */
+/* One ring; user space puts a larger one in its place. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 2);
+	__uint(max_entries, 1);
 	__type(key, __u32);
 	__array(values, struct copy_ring);
 } copies SEC(".maps");
@@ -133,6 +133,23 @@ static __always_inline bool walk_stack(const void *regs, const struct fsc_hijack
 	return whole;
 }
 
+/* For calibration: as much work as following a stack of that many frames. Funcscope's own code has
+ * no rules. */
+enum { USUAL_FRAMES = 16 };
+
+static __always_inline void walk_usual_stack(const void *regs)
+{
+	struct fsc_unwind_key key = {.at = reg_at(regs, AT_PC)};
+	__u64 sp = reg_at(regs, AT_SP), saved[2] = {};
+
+	for (int i = 0; i < USUAL_FRAMES; i++) {
+		bpf_map_lookup_elem(&unwind_rules, &key);
+		bpf_probe_read_user(&saved[0], 8, (void *)sp);
+		bpf_probe_read_user(&saved[1], 8, (void *)(sp + 8));
+		key.at += saved[0] & 1;
+	}
+}
+
 /* ---- copies ---- */
 
 static __always_inline void copy_regs(const void *regs, struct fsc_rec_stack *rec)
@@ -184,9 +201,9 @@ static __always_inline void copy_stack(struct fsc_rec_stack *rec)
 static __attribute__((noinline)) int send_copy(const void *regs, __u64 space, __u64 row_flags,
 					       __s32 kernel, const struct fsc_hijacked *hijacked)
 {
-	__u32 zero = 0, at = (__u32)row_flags == cfg.calibrate_row;
+	__u32 zero = 0;
 	__u32 *last = bpf_map_lookup_elem(&copy_ids, &zero);
-	void *ring = bpf_map_lookup_elem(&copies, &at);
+	void *ring = bpf_map_lookup_elem(&copies, &zero);
 	struct fsc_rec_stack *rec;
 	__u64 waiting;
 	int id;
@@ -236,9 +253,14 @@ static __attribute__((noinline)) int unwound_stack(const void *regs, __u64 row_e
 {
 	struct fsc_chain_key chain = {.space = address_space()};
 	__u32 or_else = row_else >> 32, flags = FSC_COPY_LASTING, *known;
-	bool whole = chain.space && walk_stack(regs, hijacked, &chain);
+	bool whole;
 	int id;
 
+	if ((__u32)row_else == cfg.calibrate_row) {
+		walk_usual_stack(regs);
+		return COPY_NO_ROOM;
+	}
+	whole = chain.space && walk_stack(regs, hijacked, &chain);
 	if (whole) {
 		known = bpf_map_lookup_elem(&chains, &chain);
 		if (known)

@@ -14,7 +14,6 @@ enum {
 	FIRST_RING = 64 << 20, /* 3,000 copies */
 	LAST_RING = 256 << 20,
 	GROWS = 4,
-	OWN_RING = 2 << 20,
 	MOST_RULES = 1 << 16,
 };
 
@@ -76,11 +75,12 @@ void fsc_copies_size(struct bpf_map *copies, struct bpf_map *rules, struct bpf_m
 	want(ids, wanted, 0);
 }
 
-/* Returns a descriptor that m owns, or -errno. */
-static int make_ring(struct fsc_copy_maps *m, uint32_t bytes, uint32_t at)
+/* 0, or -errno. */
+static int make_ring(struct fsc_copy_maps *m, uint32_t bytes)
 {
-	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_copies", 0, 0, bytes, NULL), rc;
-	int *slot = fd < 0 ? NULL : fsc_vec_push(&m->fds);
+	int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "fsc_copies", 0, 0, bytes, NULL);
+	int *slot = fd < 0 ? NULL : fsc_vec_push(&m->fds), rc = 0;
+	uint32_t zero = 0;
 
 	if (fd < 0)
 		return -errno;
@@ -89,29 +89,20 @@ static int make_ring(struct fsc_copy_maps *m, uint32_t bytes, uint32_t at)
 		return -ENOMEM;
 	}
 	*slot = fd;
-	if (!at && *m->rings) {
+	if (*m->rings)
 		rc = ring_buffer__add(*m->rings, fd, m->fn, m->arg);
-		if (rc)
-			return rc;
-	} else if (!at) {
-		*m->rings = ring_buffer__new(fd, m->fn, m->arg, NULL);
-		if (!*m->rings)
-			return -errno;
-	}
-	return bpf_map_update_elem(m->copies, &at, &fd, BPF_ANY) ? -errno : fd;
-}
-
-static int on_own(void *arg, void *record, size_t size)
-{
-	(void)arg, (void)record, (void)size;
-	return 0;
+	else if (!(*m->rings = ring_buffer__new(fd, m->fn, m->arg, NULL)))
+		rc = -errno;
+	if (rc)
+		return rc;
+	return bpf_map_update_elem(m->copies, &zero, &fd, BPF_ANY) ? -errno : 0;
 }
 
 int fsc_copies_open(struct fsc_copy_maps *m, const struct bpf_map *copies,
 		    const struct bpf_map *rules, struct ring_buffer **rings,
 		    int (*fn)(void *arg, void *record, size_t size), void *arg, struct fsc_err *err)
 {
-	int fd;
+	int rc;
 
 	m->copies = bpf_map__fd(copies);
 	m->rules = bpf_map__fd(rules);
@@ -119,43 +110,30 @@ int fsc_copies_open(struct fsc_copy_maps *m, const struct bpf_map *copies,
 	m->fn = fn;
 	m->arg = arg;
 	m->bytes = FIRST_RING;
-	fd = make_ring(m, m->bytes, 0);
-	if (fd >= 0)
-		fd = make_ring(m, OWN_RING, 1);
-	if (fd < 0)
-		return fsc_err_sys(err, -fd, "cannot make a ring buffer for stacks");
-	m->own = ring_buffer__new(fd, on_own, NULL, NULL);
-	return m->own ? 0 : fsc_err_sys(err, errno, "cannot read a ring buffer");
+	rc = make_ring(m, m->bytes);
+	return rc ? fsc_err_sys(err, -rc, "cannot make a ring buffer for stacks") : 0;
 }
 
 void fsc_copies_close(struct fsc_copy_maps *m)
 {
-	ring_buffer__free(m->own);
 	for (size_t i = 0; i < m->fds.n; i++)
 		close(*FSC_AT(int, &m->fds, i));
 	if (m->fds.size)
 		fsc_vec_release(&m->fds);
-	m->own = NULL;
 }
 
 void fsc_copies_grow(struct fsc_copy_maps *m, uint64_t lost)
 {
-	int fd;
+	int rc;
 
 	if (m->copies < 0 || lost <= m->lost || m->bytes >= LAST_RING)
 		return;
-	fd = make_ring(m, m->bytes * GROWS, 0);
+	rc = make_ring(m, m->bytes * GROWS);
 	m->lost = lost;
 	/* Without memory for more, this one has to do. */
-	m->bytes = fd < 0 ? LAST_RING : m->bytes * GROWS;
+	m->bytes = rc ? LAST_RING : m->bytes * GROWS;
 	fsc_log(FSC_LOG_DEBUG, "the ring for stacks %s",
-		fd < 0 ? "cannot be made larger" : "is four times as large now");
-}
-
-void fsc_copies_empty_own(struct fsc_copy_maps *m)
-{
-	if (m->own)
-		ring_buffer__consume(m->own);
+		rc ? "cannot be made larger" : "is four times as large now");
 }
 
 bool fsc_copies_add_rule(const struct fsc_copy_maps *m, const struct fsc_unwind_key *key,

@@ -20,7 +20,6 @@ struct fsc_copy_maps {
 	uint64_t lost;		    /* copies that found no room, when it was made */
 	struct fsc_vec fds;	    /* int: rings */
 	struct ring_buffer **rings; /* who reads them */
-	struct ring_buffer *own;    /* of calibration */
 	int (*fn)(void *arg, void *record, size_t size);
 	void *arg;
 };
@@ -39,8 +38,6 @@ void fsc_copies_close(struct fsc_copy_maps *m);
 /* To be called after reading: a ring that was too small for the rate is followed by a larger one.
  */
 void fsc_copies_grow(struct fsc_copy_maps *m, uint64_t lost);
-/* Empties the ring of calibration. */
-void fsc_copies_empty_own(struct fsc_copy_maps *m);
 /* Adds a rule. false: there is no room for more, or none can be made now. */
 bool fsc_copies_add_rule(const struct fsc_copy_maps *m, const struct fsc_unwind_key *key,
 			 uint64_t rule);

