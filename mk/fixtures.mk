@@ -24,7 +24,7 @@ FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
 	     libthrower.so plugged plugged-linked handing frames $(FIX_GPU)
-FIX_x86_64 := nop5forks looped places
+FIX_x86_64 := nop5forks looped places libtextrel.so textrel
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 
@@ -112,6 +112,13 @@ $(FIX)/chains-nofp: $(FIX_SRC)/chains.c $(FIX_HDR)
 	$(CC) $(FIX_CHAINS) -fomit-frame-pointer -o $@ $<
 
 $(FIX)/timed $(FIX)/hammer: FIX_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
+# Linkers call it an error unless told not to.
+$(FIX)/libtextrel.so: $(FIX_SRC)/libtextrel.c
+	$(CC) $(FIX_CFLAGS) -shared -fPIC -Wl,-soname,libtextrel.so -Wl,-z,notext -o $@ $<
+
+$(FIX)/textrel: $(FIX_SRC)/textrel.c $(FIX)/libtextrel.so $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -o $@ $< $(FIX)/libtextrel.so -Wl,-rpath,'$$ORIGIN'
 
 # The C compiler takes no such name; objcopy does.
 $(FIX)/ctlsym: $(FIX_SRC)/ctlsym.c $(FIX_HDR)

@@ -72,6 +72,7 @@ int fsc_elf_open(const char *path, const char *root, struct fsc_elf **ret, struc
 	e->syms = FSC_VEC_INIT(struct fsc_sym);
 	e->usdts = FSC_VEC_INIT(struct fsc_usdt);
 	e->imports = FSC_VEC_INIT(struct fsc_import);
+	fsc_elf_textrel_init(e);
 	e->root = strdup(root);
 	if (!e->root)
 		return fsc_err_nomem(err);
@@ -97,6 +98,7 @@ void fsc_elf_free(struct fsc_elf *e)
 	fsc_vec_release(&e->syms);
 	fsc_vec_release(&e->usdts);
 	fsc_vec_release(&e->imports);
+	fsc_vec_release(&e->patched);
 	free(e->needed);
 	free(e->ph);
 	free(e->root);
@@ -200,8 +202,7 @@ size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t 
 	return fsc_image_read(&e->main, offset, buf, n);
 }
 
-/* The dynamic section's entries; how many. 0 for a static program or a broken section. */
-static size_t read_dynamic(struct fsc_elf *e, Elf64_Dyn **ret)
+size_t fsc_elf_dynamic(struct fsc_elf *e, Elf64_Dyn **ret)
 {
 	char *table = NULL;
 	int rc;
@@ -219,7 +220,7 @@ static size_t read_dynamic(struct fsc_elf *e, Elf64_Dyn **ret)
 	return 0;
 }
 
-static uint64_t dynamic_value(const Elf64_Dyn *dyn, size_t n, Elf64_Sxword tag)
+uint64_t fsc_dynamic_value(const Elf64_Dyn *dyn, size_t n, Elf64_Sxword tag)
 {
 	for (size_t i = 0; i < n && dyn[i].d_tag != DT_NULL; i++) {
 		if (dyn[i].d_tag == tag)
@@ -262,10 +263,10 @@ static void read_needed(struct fsc_elf *e)
 	if (e->dynamic_read)
 		return;
 	e->dynamic_read = true;
-	n = read_dynamic(e, &dyn);
-	e->pie = dynamic_value(dyn, n, DT_FLAGS_1) & DF_1_PIE;
-	size = dynamic_value(dyn, n, DT_STRSZ);
-	if (!n || !fsc_elf_offset(e, dynamic_value(dyn, n, DT_STRTAB), false, &offset))
+	n = fsc_elf_dynamic(e, &dyn);
+	e->pie = fsc_dynamic_value(dyn, n, DT_FLAGS_1) & DF_1_PIE;
+	size = fsc_dynamic_value(dyn, n, DT_STRSZ);
+	if (!n || !fsc_elf_offset(e, fsc_dynamic_value(dyn, n, DT_STRTAB), false, &offset))
 		return;
 	rc = fsc_image_copy(&e->main, offset, size, &strings, NULL);
 	if (!rc)

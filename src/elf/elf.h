@@ -103,6 +103,10 @@ bool fsc_elf_has_section(const struct fsc_elf *e, const char *name);
  * (errno 0) or out of memory (errno ENOMEM). */
 #define FSC_BUILD_ID_MAX 64
 size_t fsc_elf_build_id(const struct fsc_elf *e, unsigned char ret[FSC_BUILD_ID_MAX]);
+/* Whether the loader may change code of the file (text relocations), and whether it changes one of
+ * n bytes of code at a file offset. Read at the first call; if it cannot be read: yes. */
+bool fsc_elf_has_textrel(struct fsc_elf *e);
+bool fsc_elf_relocates(struct fsc_elf *e, uint64_t offset, size_t n);
 /* Bytes at a file offset; how many could be read. */
 size_t fsc_elf_read(const struct fsc_elf *e, uint64_t offset, void *buf, size_t n);
 /* The shared objects that the program needs: DT_NEEDED names and DT_RUNPATH/DT_RPATH, NULL-ended

@@ -183,6 +183,10 @@ static int scan_code(const struct code_range *s, const uint8_t *code, struct fsc
 
 		if (in.to && s->other && to - s->other->addr < s->other->size)
 			what = STAYS;
+		/* Where a relocated jump goes is not known. */
+		if ((what != STAYS || in.to) &&
+		    fsc_elf_relocates(s->file->elf, s->sym->offset + at, in.len))
+			return 0;
 		if (what == UNKNOWN || (what != STAYS && in.verdict != FSC_INSN_FINE))
 			return 0;
 		if (what != STAYS)

@@ -128,7 +128,8 @@ static bool follow_code(struct walk *w, uint64_t addr)
 bool fsc_foreign_may_run(struct fsc_elf *e, const struct fsc_sym *sym)
 {
 	struct walk w = {.elf = e, .todo = FSC_VEC_INIT(uint64_t), .left = MOST};
-	bool harmless = reach_address(&w, sym->addr);
+	/* Of code that the loader changes, the file does not say where its calls go. */
+	bool harmless = !fsc_elf_has_textrel(e) && reach_address(&w, sym->addr);
 
 	while (harmless && w.todo.n)
 		harmless = follow_code(&w, *FSC_AT(uint64_t, &w.todo, --w.todo.n));

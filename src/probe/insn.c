@@ -313,7 +313,7 @@ static struct fsc_insn insn_at(const struct fsc_elf *e, uint64_t offset)
 	return fsc_insn_decode(code, fsc_elf_read(e, offset, code, sizeof(code)));
 }
 
-bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
+bool fsc_insn_inspect(struct fsc_elf *e, struct fsc_target *t, char *why)
 {
 	const struct fsc_insn first = insn_at(e, t->offset);
 	struct fsc_insn in = first;
@@ -325,6 +325,8 @@ bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
 		t->body += in.length;
 		in = insn_at(e, t->body);
 	}
+	if (in.verdict == FSC_INSN_FINE && fsc_elf_relocates(e, t->body, in.length))
+		in.verdict = FSC_INSN_RELOCATED;
 	/* After endbr64 only because that is cheaper. */
 	if (in.verdict != FSC_INSN_FINE && first.endbr && t->at_entry) {
 		in = first;
@@ -361,13 +363,16 @@ struct fsc_insn fsc_insn_decode(const uint8_t *code, size_t n)
 	    .length = n < 4 ? 0 : 4, .by = -1, .sum = -1, .name = "", .verdict = FSC_INSN_FINE};
 }
 
-bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why)
+bool fsc_insn_inspect(struct fsc_elf *e, struct fsc_target *t, char *why)
 {
-	(void)e;
-	(void)why;
+	const struct fsc_insn in = {.verdict = FSC_INSN_RELOCATED, .name = ""};
+
 	t->body = t->offset;
 	t->stepped = true;
-	return true;
+	if (!fsc_elf_relocates(e, t->offset, 4))
+		return true;
+	fsc_insn_why(&in, t->at_entry, why);
+	return false;
 }
 
 bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset, uint64_t *before,
@@ -392,6 +397,7 @@ void fsc_insn_why(const struct fsc_insn *in, bool at_entry, char *why)
 	    [FSC_INSN_REFUSED] = {"uprobes do not support ", ""},
 	    [FSC_INSN_MISTAKEN] = {"uprobes would execute ", " wrongly"},
 	    [FSC_INSN_REPEATED] = {"each repetition of ", " would be a hit"},
+	    [FSC_INSN_RELOCATED] = {"the loader changes ", ", by a text relocation"},
 	};
 	int n = snprintf(why, FSC_INSN_WHY, "%s%s%s", texts[in->verdict].before,
 			 at_entry ? "its first instruction" : "the instruction there",

@@ -12,10 +12,11 @@
 /* Whether a uprobe may be put on an instruction, and why not. */
 enum fsc_insn_verdict {
 	FSC_INSN_FINE,
-	FSC_INSN_UNKNOWN,  /* the decoder does not know it */
-	FSC_INSN_REFUSED,  /* the kernel refuses it, and says so only once the file is mapped */
-	FSC_INSN_MISTAKEN, /* the kernel takes it and then executes something else */
-	FSC_INSN_REPEATED, /* each repetition would be a hit */
+	FSC_INSN_UNKNOWN,   /* the decoder does not know it */
+	FSC_INSN_REFUSED,   /* the kernel refuses it, and says so only once the file is mapped */
+	FSC_INSN_MISTAKEN,  /* the kernel takes it and then executes something else */
+	FSC_INSN_REPEATED,  /* each repetition would be a hit */
+	FSC_INSN_RELOCATED, /* the loader changes it; the kernel would execute what the file has */
 	FSC_INSN_VERDICTS,
 };
 
@@ -62,6 +63,6 @@ bool fsc_insn_boundary(const struct fsc_elf *e, uint64_t start, uint64_t offset,
 		       uint64_t *after);
 /* Fills t's nop5, body and stepped from the code at t->offset. False: no probe may be put there;
  * why (as above) says it. */
-bool fsc_insn_inspect(const struct fsc_elf *e, struct fsc_target *t, char *why);
+bool fsc_insn_inspect(struct fsc_elf *e, struct fsc_target *t, char *why);
 
 #endif

@@ -43,8 +43,8 @@ struct search {
 	size_t found, refused, probes;
 };
 
-static int add_site(struct search *s, const struct fsc_elf *e, uint32_t file,
-		    const struct fsc_usdt *u, struct fsc_err *err)
+static int add_site(struct search *s, struct fsc_elf *e, uint32_t file, const struct fsc_usdt *u,
+		    struct fsc_err *err)
 {
 	const char *binary = FSC_AT(struct fsc_target_file, &s->out->files, file)->name;
 	FSC_AUTO(fsc_freep) char *label = NULL;

@@ -94,6 +94,22 @@ private_copies() {
 	assert_match calls "$(<books)" 'aligned +5'
 }
 
+# The bystander maps the library beside probes that are in every process.
+@test "an instruction that the loader changes (text relocations) is refused by name" {
+	need_fixture textrel
+	"$FIXTURES/textrel" >plain
+	assert_eq truth "42 42 1" "$(head -1 plain)"
+	fs_error 1 'text_value.*the loader changes its first instruction, by a text relocation' \
+		count "$FIXTURES/libtextrel.so:text_value" -- "$FIXTURES/textrel"
+	fs time -o books "$FIXTURES/libtextrel.so:text_*" -- "$FIXTURES/textrel"
+	cmp plain out || fail "$(<out) $(<err)"
+	assert_match books "$(<books)" 'refused, the loader changes its first instruction, by a text relocation \(mov\): text_value'
+	arm --comm nobody "$FIXTURES/libtextrel.so:text_*"
+	"$FIXTURES/textrel" >beside
+	finish
+	cmp plain beside
+}
+
 @test "functions of the C library that look who called them still find out" {
 	private_copies nextsym
 	fs time -o books "$LIBC:dl*sym" "$LIBC:dl*open" -- "${RUN[@]}"

@@ -350,14 +350,14 @@ static void offer_evex(void)
 
 /* ---- the instructions of files ---- */
 
-static void offer_at(const struct fsc_elf *e, uint64_t offset)
+static void offer_at(struct fsc_elf *e, uint64_t offset)
 {
 	uint8_t code[16];
 
 	offer(code, fsc_elf_read(e, offset, code, sizeof(code)));
 }
 
-static void offer_function(const struct fsc_elf *e, const struct fsc_exits_file *f,
+static void offer_function(struct fsc_elf *e, const struct fsc_exits_file *f,
 			   const struct fsc_sym *sym)
 {
 	struct fsc_target t = {.offset = sym->offset, .at_entry = true};
