@@ -23,7 +23,7 @@ FIX_GPU      := $(FIX_GPU_LIBS) $(addprefix gpu/,gpuapp12 gpuapp13 gpuapp-static
 FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug.debug cxx ctlsym usefix \
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
-	     libthrower.so plugged plugged-linked handing frames $(FIX_GPU)
+	     libthrower.so plugged plugged-linked handing frames rewritten rewritten-second $(FIX_GPU)
 FIX_x86_64 := nop5forks looped places libtextrel.so textrel
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
@@ -112,6 +112,11 @@ $(FIX)/chains-nofp: $(FIX_SRC)/chains.c $(FIX_HDR)
 	$(CC) $(FIX_CHAINS) -fomit-frame-pointer -o $@ $<
 
 $(FIX)/timed $(FIX)/hammer: FIX_CFLAGS += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+
+$(FIX)/rewritten: $(FIX_SRC)/rewritten.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -o $@ $<
+$(FIX)/rewritten-second: $(FIX_SRC)/rewritten.c $(FIX_HDR)
+	$(CC) $(FIX_CFLAGS) -DSECOND -o $@ $<
 
 # Linkers call it an error unless told not to.
 $(FIX)/libtextrel.so: $(FIX_SRC)/libtextrel.c

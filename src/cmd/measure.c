@@ -17,6 +17,7 @@
 #include "proc/libs.h"
 #include "run/pids.h"
 #include "run/run.h"
+#include "run/writes.h"
 
 /* Seconds between two readings of the CPU time, between two ticks of the view, and between two
  * calibrations, which take 0.1 to 3 ms of our own time for each class of places. */
@@ -38,11 +39,12 @@ struct measure {
 	struct fsc_live *live;
 	double max_overhead; /* percent; 0: none */
 	struct fsc_budget *budget;
-	uint64_t machine_cpu; /* ns, at the start */
-	uint64_t cpu;	      /* ns used, set when the probes are detached */
-	bool follow;	      /* children, too */
-	bool all_exited;      /* owners */
-	uint64_t followed_ns; /* when those that are followed were last looked through */
+	uint64_t machine_cpu;	  /* ns, at the start */
+	uint64_t cpu;		  /* ns used, set when the probes are detached */
+	bool follow;		  /* children, too */
+	bool all_exited;	  /* owners */
+	uint64_t followed_ns;	  /* when those that are followed were last looked through */
+	struct fsc_writes writes; /* to the probed files */
 };
 
 /* ---- targets ---- */
@@ -143,6 +145,39 @@ static int resolve_probes(struct measure *m, const struct fsc_scope *scope, stru
 	m->targets.inode_of = NULL;
 	fsc_inodes_free(inodes);
 	return rc;
+}
+
+static void on_rewritten(const void *tag, void *arg)
+{
+	const struct fsc_target_file *f = tag;
+	struct measure *m = arg;
+
+	fsc_run_rewritten(m->run, f->name);
+}
+
+static int on_writes(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct measure *m = arg;
+
+	(void)loop, (void)n, (void)err;
+	fsc_writes_read(&m->writes, on_rewritten, m);
+	return 0;
+}
+
+/* From now on the list of files stays as it is. */
+static int watch_files(struct measure *m, struct fsc_err *err)
+{
+	if (!m->targets.files.n)
+		return 0;
+	fsc_writes_open(&m->writes);
+	for (size_t i = 0; i < m->targets.files.n; i++) {
+		const struct fsc_target_file *f =
+		    FSC_AT(struct fsc_target_file, &m->targets.files, i);
+
+		fsc_writes_watch(&m->writes, f->path, f);
+	}
+	return m->writes.fd < 0 ? 0
+				: fsc_loop_watch_fd(&m->run->loop, m->writes.fd, on_writes, m, err);
 }
 
 /* fentry is a rung for kernel functions: alone, user functions would silently get another one. */
@@ -292,6 +327,8 @@ static int measure_open(struct fsc_run *r, struct fsc_err *err)
 	if (!rc)
 		rc = resolve_targets(m, err);
 	if (!rc)
+		rc = watch_files(m, err);
+	if (!rc)
 		rc = open_session(m, err);
 	if (rc)
 		return rc;
@@ -375,6 +412,7 @@ static int measure_detach(struct fsc_run *r, struct fsc_err *err)
 	struct measure *m = r->state;
 
 	(void)err;
+	fsc_writes_read(&m->writes, on_rewritten, m);
 	fsc_session_count(m->session, false);
 	m->cpu = cpu_used(m);
 	fsc_session_leave(m->session, LEAVE_MS);
@@ -416,6 +454,7 @@ static void release_measure(struct measure *m)
 	fsc_session_free(m->session);
 	fsc_targets_release(&m->targets);
 	fsc_pids_release(&m->owners);
+	fsc_writes_close(&m->writes);
 	fsc_vec_release(&m->pids);
 	fsc_vec_release(&m->tids);
 }
@@ -424,6 +463,7 @@ int fsc_measure(const struct fsc_measure_plan *plan, struct fsc_err *err)
 {
 	struct measure m = {.plan = plan,
 			    .o = &plan->run,
+			    .writes = {.fd = -1},
 			    .pids = FSC_VEC_INIT(pid_t),
 			    .tids = FSC_VEC_INIT(pid_t)};
 	struct fsc_run_opts ro = {.ops = &ops,

@@ -22,6 +22,7 @@
 #include "proc/libs.h"
 #include "proc/process.h"
 #include "proc/task.h"
+#include "run/writes.h"
 
 /* Drivers are numbered in the kernel, for the offsets of their names. All other files, and
  * drivers beyond the limit, share the last number, which has no offsets. */
@@ -45,6 +46,7 @@ struct fsc_gpu_hooks {
 	struct fsc_vec refused;	 /* struct fsc_refusal, strings owned */
 	bool driver;		 /* a driver is hooked */
 	size_t places;
+	struct fsc_writes writes; /* tag: the path of a struct file */
 };
 
 int fsc_gpu_hooks_new(struct fsc_gpu_session *session, const struct fsc_gpu_hooks_opts *opts,
@@ -60,6 +62,7 @@ int fsc_gpu_hooks_new(struct fsc_gpu_session *session, const struct fsc_gpu_hook
 	h->files = FSC_VEC_INIT(struct file);
 	h->coverage = FSC_VEC_INIT(struct fsc_gpu_coverage_row);
 	h->refused = FSC_VEC_INIT(struct fsc_refusal);
+	fsc_writes_open(&h->writes);
 	rc = fsc_inodes_new(&h->inodes, err);
 	if (rc)
 		fsc_gpu_hooks_free(h);
@@ -85,6 +88,7 @@ void fsc_gpu_hooks_free(struct fsc_gpu_hooks *h)
 	fsc_vec_release(&h->refused);
 	fsc_map_release(&h->examined);
 	fsc_inodes_free(h->inodes);
+	fsc_writes_close(&h->writes);
 	free(h);
 }
 
@@ -336,6 +340,8 @@ static int hook_file(struct fsc_gpu_hooks *h, const struct fsc_libs_file *lib, u
 	if (!rc && layer == FSC_GPU_DRIVER)
 		rc = try_names(h, f, lib, err);
 	if (!rc)
+		fsc_writes_watch(&h->writes, lib->path, f->path);
+	if (!rc)
 		rc = attach_file(h, f, &t, &s, err);
 	if (!rc && layer == FSC_GPU_DRIVER && !h->driver) {
 		h->driver = true;
@@ -414,6 +420,17 @@ int fsc_gpu_hooks_known(struct fsc_gpu_hooks *h, const char *program, struct fsc
 	}
 	fsc_libs_release(&files);
 	return rc;
+}
+
+int fsc_gpu_hooks_writes_fd(const struct fsc_gpu_hooks *h)
+{
+	return h->writes.fd;
+}
+
+void fsc_gpu_hooks_check_writes(struct fsc_gpu_hooks *h, void (*fn)(const void *name, void *arg),
+				void *arg)
+{
+	fsc_writes_read(&h->writes, fn, arg);
 }
 
 const struct fsc_gpu_coverage_row *fsc_gpu_hooks_coverage(const struct fsc_gpu_hooks *h,

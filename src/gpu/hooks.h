@@ -28,6 +28,10 @@ int fsc_gpu_hooks_file(struct fsc_gpu_hooks *h, pid_t pid, const char *path, str
 bool fsc_gpu_hooks_is_driver(const char *path);
 /* Hooks the driver that a program (NULL: any) would load, and the program's libraries. */
 int fsc_gpu_hooks_known(struct fsc_gpu_hooks *h, const char *program, struct fsc_err *err);
+/* Readable when a hooked file was written to; -1: that is not noticed. fn gets its name. */
+int fsc_gpu_hooks_writes_fd(const struct fsc_gpu_hooks *h);
+void fsc_gpu_hooks_check_writes(struct fsc_gpu_hooks *h, void (*fn)(const void *name, void *arg),
+				void *arg);
 /* The hooked files; valid until the next is added. */
 const struct fsc_gpu_coverage_row *fsc_gpu_hooks_coverage(const struct fsc_gpu_hooks *h,
 							  size_t *ret_n);

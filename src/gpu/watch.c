@@ -56,6 +56,20 @@ static int on_full(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 	return fsc_gpu_drain(arg, fsc_gpu_complete_ns(), err);
 }
 
+static void on_rewritten(const void *name, void *arg)
+{
+	fsc_run_rewritten(((struct fsc_gpu_watching *)arg)->run, name);
+}
+
+static int on_writes(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct fsc_gpu_watching *w = arg;
+
+	(void)loop, (void)n, (void)err;
+	fsc_gpu_hooks_check_writes(w->hooks, on_rewritten, w);
+	return 0;
+}
+
 static int gpu_tick(struct fsc_run *r, struct fsc_err *err)
 {
 	struct fsc_gpu_watching *w = r->state;
@@ -164,6 +178,8 @@ static int watch_loop(struct fsc_gpu_watching *w, struct fsc_err *err)
 
 	if (!rc)
 		rc = fsc_loop_timer(loop, CPU, true, on_cpu, w, err);
+	if (!rc && fsc_gpu_hooks_writes_fd(w->hooks) >= 0)
+		rc = fsc_loop_watch_fd(loop, fsc_gpu_hooks_writes_fd(w->hooks), on_writes, w, err);
 	return rc ? rc : fsc_loop_watch_fd(loop, fsc_gpu_session_fd(w->session), on_full, w, err);
 }
 
@@ -239,6 +255,7 @@ static int gpu_detach(struct fsc_run *r, struct fsc_err *err)
 	struct fsc_gpu_watching *w = r->state;
 	int rc;
 
+	fsc_gpu_hooks_check_writes(w->hooks, on_rewritten, w);
 	fsc_gpu_session_detach(w->session);
 	/* Twice: the first pass may decide about processes whose records are held. */
 	rc = read_and_drain(w, true, err);

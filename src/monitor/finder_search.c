@@ -122,6 +122,17 @@ static int warn_of_doubles(struct fsc_finder *f, const struct fsc_vec *chosen,
 	return 0;
 }
 
+/* Perhaps it is being written: the next scan tries again. */
+static void forget_failed(struct fsc_finder *f, const struct fsc_vec *chosen)
+{
+	for (size_t i = 0; i < chosen->n; i++) {
+		const size_t entry = *FSC_AT(size_t, chosen, i);
+		const struct search_key key = {f->last_inode, fsc_finder_id(f, entry), 0};
+
+		fsc_map_remove(&f->searched, &key, sizeof(key));
+	}
+}
+
 static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 		       const struct fsc_vec *chosen, struct fsc_targets *ret, struct fsc_err *err)
 {
@@ -144,6 +155,8 @@ static int search_file(struct fsc_finder *f, const struct fsc_libs_file *file,
 		fsc_finder_warn_once(f, file->name, why.msg);
 	else if (rc)
 		fsc_log(FSC_LOG_DEBUG, "%s", why.msg);
+	if (rc)
+		forget_failed(f, chosen);
 	return rc ? 0 : warn_of_doubles(f, chosen, wanted, ret, before, err);
 }
 

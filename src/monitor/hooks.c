@@ -26,6 +26,7 @@ int fsc_hooks_new(const struct fsc_snoop_config *config, struct fsc_processes *p
 	h->retired = FSC_VEC_INIT(struct retired);
 	h->undecided = FSC_VEC_INIT(struct verdict);
 	h->refusals = FSC_VEC_INIT(struct fsc_refusal);
+	fsc_writes_open(&h->writes);
 	fsc_targets_init(&h->none);
 	fsc_tally_init(&h->closed);
 	rc = fsc_finder_new(&h->finder, err);
@@ -47,6 +48,7 @@ void fsc_hooks_free_file(struct fsc_hooks *h, struct hooked *f)
 		h->hooked_at[fsc_session_first_row(f->part) + row] = NULL;
 		fsc_live_set_func(h->live, fsc_session_first_row(f->part) + row, &no_func);
 	}
+	fsc_writes_unwatch(&h->writes, f);
 	fsc_live_free(f->live);
 	fsc_session_free(f->part);
 	fsc_targets_release(&f->targets);
@@ -94,6 +96,7 @@ void fsc_hooks_free(struct fsc_hooks *h)
 	fsc_map_release(&h->func_at);
 	fsc_tally_release(&h->closed);
 	fsc_finder_free(h->finder);
+	fsc_writes_close(&h->writes);
 	free(h);
 }
 

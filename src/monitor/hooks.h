@@ -50,6 +50,12 @@ void fsc_hooks_scan_begins(struct fsc_hooks *h);
 /* They have been, and fsc_hooks_attach() was called: the probes of other files are detached in the
  * background. */
 void fsc_hooks_scan_ended(struct fsc_hooks *h);
+/* Readable when a file was written to; -1: that is not noticed. */
+int fsc_hooks_writes_fd(const struct fsc_hooks *h);
+/* Detaches the probes of files that were written to, in the background. */
+void fsc_hooks_check_writes(struct fsc_hooks *h);
+/* Whether one of them is closed since the last call: a scan finds its new functions. */
+bool fsc_hooks_rewritten(struct fsc_hooks *h);
 /* Frees files whose probes are detached; their measurements stay. */
 int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err);
 /* Allocates room for measurements if it runs short. */

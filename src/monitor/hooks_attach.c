@@ -234,6 +234,7 @@ static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	fsc_live_use_costs(f->live, &h->costs);
 	fsc_live_calibrate(f->live);
 	h->costs = *fsc_live_costs(f->live);
+	fsc_writes_watch(&h->writes, FSC_AT(struct fsc_target_file, &f->targets.files, 0)->path, f);
 	rc = fsc_hooks_reserve(h, err);
 	if (!rc && !h->trying)
 		rc = fsc_live_arm(f->live, err);
@@ -398,6 +399,57 @@ static void begin_closing(struct fsc_hooks *h, struct hooked *f)
 	fsc_session_detach_later(f->part);
 }
 
+/* ---- files that are written to ---- */
+
+int fsc_hooks_writes_fd(const struct fsc_hooks *h)
+{
+	return h->writes.fd;
+}
+
+/* It is not searched anew before it is closed: as long as one probe is left, the kernel keeps the
+ * instructions that the file had. */
+static void close_rewritten(const void *tag, void *arg)
+{
+	struct fsc_hooks *h = arg;
+
+	for (size_t i = 0; i < h->files.n; i++) {
+		struct hooked *f = hooked_at(h, i);
+
+		if (f != tag)
+			continue;
+		fsc_log(FSC_LOG_WARN,
+			"%s was written to: its probes are taken off, and it is searched again",
+			FSC_AT(struct fsc_target_file, &f->targets.files, 0)->name);
+		f->rewritten = true;
+		if (!f->closing)
+			fsc_session_detach_later(f->part);
+		f->closing = true;
+	}
+}
+
+void fsc_hooks_check_writes(struct fsc_hooks *h)
+{
+	fsc_writes_read(&h->writes, close_rewritten, h);
+}
+
+bool fsc_hooks_rewritten(struct fsc_hooks *h)
+{
+	bool was = h->look_again;
+
+	h->look_again = false;
+	return was;
+}
+
+static void forget_contents(struct fsc_hooks *h, const struct hooked *f)
+{
+	for (size_t i = 0; i < h->config->funcs.n; i++)
+		fsc_finder_forget(h->finder, FSC_AT(struct fsc_target_file, &f->targets.files, 0),
+				  fsc_finder_id(h->finder, i));
+	h->look_again = true;
+}
+
+/* ---- scans ---- */
+
 /* Those in use had the whole scan to be found. */
 void fsc_hooks_scan_ended(struct fsc_hooks *h)
 {
@@ -424,10 +476,13 @@ int fsc_hooks_close_unmapped(struct fsc_hooks *h, struct fsc_err *err)
 	for (size_t i = 0; i < h->files.n; i++) {
 		struct hooked *f = hooked_at(h, i);
 
-		if (!rc && f->closing && !fsc_session_still_detaching(f->part))
-			rc = fsc_hooks_close_file(h, f, err);
-		else
+		if (rc || !f->closing || fsc_session_still_detaching(f->part)) {
 			*FSC_AT(struct hooked *, &h->files, kept++) = f;
+			continue;
+		}
+		if (f->rewritten)
+			forget_contents(h, f);
+		rc = fsc_hooks_close_file(h, f, err);
 	}
 	h->files.n = kept;
 	return rc ? rc : fsc_finder_trim(h->finder, is_hooked, h, err);

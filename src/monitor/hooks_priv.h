@@ -4,6 +4,7 @@
 
 #include "monitor/finder.h"
 #include "monitor/hooks.h"
+#include "run/writes.h"
 #include "source/calls.h"
 #include "source/live.h"
 
@@ -28,6 +29,7 @@ struct hooked {
 	uint64_t scan;	    /* the last one in which a process had it mapped */
 	bool attaching;	    /* its probes are not all attached yet; a thread may be at it */
 	bool closing;	    /* nobody has; its probes are being detached */
+	bool rewritten;	    /* as is the file of one that was written to */
 };
 
 /* A process whose slots are to be freed. */
@@ -84,8 +86,10 @@ struct fsc_hooks {
 	fsc_hooks_call_fn on_call;
 	void *on_call_arg;
 	struct fsc_meanwhile meanwhile;
-	bool begun;  /* what was there at the start is hooked */
-	bool trying; /* config and finder above are those being tried */
+	struct fsc_writes writes; /* to the files; tag: struct hooked */
+	bool look_again;	  /* a file that was written to is closed */
+	bool begun;		  /* what was there at the start is hooked */
+	bool trying;		  /* config and finder above are those being tried */
 	struct {
 		const struct fsc_snoop_config *config;
 		struct fsc_finder *finder;

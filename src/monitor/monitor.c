@@ -129,6 +129,7 @@ static int close_unmapped(struct fsc_monitor *m, struct fsc_err *err)
 		fsc_hooks_scan_ended(m->hooks);
 	m->scanned = false;
 	rc = fsc_hooks_close_unmapped(m->hooks, err);
+	m->rescan |= fsc_hooks_rewritten(m->hooks);
 	return rc ? rc : fsc_ledger_fold(m->ledger, forget_func, m, err);
 }
 
@@ -183,6 +184,13 @@ static int on_page(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	(void)loop, (void)n, (void)err;
 	fsc_forward_serve(((struct fsc_monitor *)arg)->forward);
+	return 0;
+}
+
+static int on_writes(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	(void)loop, (void)n, (void)err;
+	fsc_hooks_check_writes(((struct fsc_monitor *)arg)->hooks);
 	return 0;
 }
 
@@ -253,6 +261,8 @@ static int add_sources(struct fsc_monitor *m, struct fsc_err *err)
 		rc = fsc_loop_timer(loop, scan, true, on_scan, m, err);
 	if (!rc)
 		rc = fsc_loop_timer(loop, BUDGET, true, on_budget, m, err);
+	if (!rc && fsc_hooks_writes_fd(m->hooks) >= 0)
+		rc = fsc_loop_watch_fd(loop, fsc_hooks_writes_fd(m->hooks), on_writes, m, err);
 	if (!rc && fsc_forward_fd(m->forward) >= 0)
 		rc = fsc_loop_watch_fd(loop, fsc_forward_fd(m->forward), on_page, m, err);
 	return rc ? rc : watch_file(m, err);

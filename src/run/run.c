@@ -1,6 +1,7 @@
 /* The lifecycle: hold, open, attach, resume, wait, detach, report, close. */
 #include "run/run.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -60,6 +61,24 @@ void fsc_run_all_exited(struct fsc_run *r, size_t n)
 {
 	fsc_log(FSC_LOG_NOTE, "%s exited", n == 1 ? "the process has" : "all processes have");
 	r->loop.stop = true;
+}
+
+void fsc_run_fail(struct fsc_run *r, const struct fsc_err *why)
+{
+	if (!r->why.code)
+		r->why = *why;
+	r->loop.stop = true;
+}
+
+void fsc_run_rewritten(struct fsc_run *r, const char *file)
+{
+	struct fsc_err why = {0};
+
+	fsc_err_set(&why, ESTALE,
+		    "%s was written to after %.1f s, which ended the run: its probes were for what "
+		    "the file had before",
+		    file, fsc_run_seconds(r));
+	fsc_run_fail(r, &why);
 }
 
 /* ---- timers ---- */
@@ -198,7 +217,7 @@ static int finish_run(struct fsc_run *r, struct fsc_err *err)
 	if (!rc && r->interrupted)
 		rc = fsc_child_await(&r->child, CHILD_MS, err);
 	fsc_child_log_exit(&r->child, r->opts->exit_code && !r->interrupted);
-	if (rc || !r->opts->exit_code || r->interrupted || r->child.exited)
+	if (rc || !r->opts->exit_code || r->interrupted || r->why.code || r->child.exited)
 		return rc;
 	rc = fsc_child_await(&r->child, -1, err);
 	fsc_child_log_exit(&r->child, false);
@@ -234,6 +253,10 @@ int fsc_run(const struct fsc_run_opts *opts, struct fsc_err *err)
 		rc = attach_and_wait(&r, err);
 	if (!rc)
 		rc = finish_run(&r, err);
+	if (!rc && r.why.code) {
+		*err = r.why;
+		rc = -r.why.code;
+	}
 	if (!rc && opts->exit_code)
 		rc = fsc_child_code(&r.child);
 	release_run(&r);

@@ -56,9 +56,10 @@ struct fsc_run {
 	struct fsc_loop loop;
 	struct fsc_child child;
 	struct fsc_sink sink;
-	uint64_t start_ns; /* 0: not yet */
-	uint64_t end_ns;   /* 0: still running */
-	bool interrupted;  /* a signal ended it */
+	uint64_t start_ns;  /* 0: not yet */
+	uint64_t end_ns;    /* 0: still running */
+	bool interrupted;   /* a signal ended it */
+	struct fsc_err why; /* it has ended early, and fails once it has reported */
 	sigset_t signals, old_mask;
 };
 
@@ -74,6 +75,10 @@ uint64_t fsc_run_cpu(const struct fsc_run *r, struct fsc_processes *targets, uin
 		     bool *ret_of_machine);
 /* Changes the report interval; 0: only at the end. */
 int fsc_run_interval(struct fsc_run *r, double seconds, struct fsc_err *err);
+/* Ends the run as if its time were up; then it fails with this error, also if it is ending. */
+void fsc_run_fail(struct fsc_run *r, const struct fsc_err *why);
+/* The same because a probed file was written to. */
+void fsc_run_rewritten(struct fsc_run *r, const char *file);
 /* The n processes of the run have all exited: logs it and ends the run. */
 void fsc_run_all_exited(struct fsc_run *r, size_t n);
 

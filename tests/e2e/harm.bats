@@ -110,6 +110,38 @@ private_copies() {
 	cmp plain beside
 }
 
+# The kernel keeps the instructions of the first build for its places: of the second one another function begins there.
+@test "a probed file that is rewritten: the run ends, and programs started later compute as they should" {
+	local command
+	"$FIXTURES/rewritten-second" >truth
+	for command in count time stack trace; do
+		cp "$FIXTURES/rewritten" p
+		arm_as "$command" -d 20 -f json "$TMP/p:work"
+		./p >/dev/null
+		cp "$FIXTURES/rewritten-second" p
+		status=0
+		wait "$FS" || status=$?
+		assert_eq "$command: exit status" 1 "$status"
+		assert_match "$command" "$(<err)" "^funcscope: $TMP/p was written to after [0-9.]+ s, which ended the run"
+		assert_eq "$command: the report" 10 "$(summary seen)"
+		./p >got
+		cmp truth got || fail "$command: $(<got)"
+	done
+}
+
+@test "touching a probed file and replacing it by another one end nothing" {
+	cp "$FIXTURES/rewritten" p
+	arm -f json "$TMP/p:work"
+	touch p
+	./p >/dev/null
+	cp "$FIXTURES/rewritten-second" other
+	mv other p
+	./p >got
+	finish
+	cmp got <("$FIXTURES/rewritten-second")
+	assert_eq seen 10 "$(summary seen)"
+}
+
 @test "functions of the C library that look who called them still find out" {
 	private_copies nextsym
 	fs time -o books "$LIBC:dl*sym" "$LIBC:dl*open" -- "${RUN[@]}"

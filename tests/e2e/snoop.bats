@@ -104,6 +104,28 @@ SAMPLE_NCCL='ncclCommInitRank ncclAllReduce ncclBroadcast'
 	assert_eq errors 11 "$(errors_of malloc cudaErrorNoDevice)"
 }
 
+is_watched() {
+	ctl list
+	grep -q '"type":"function".*"function":"'"$1"'"' "$TMP/answer"
+}
+
+# The kernel would keep the instructions of the first build as long as one probe is there.
+@test "a watched file that is rewritten: its probes go, and its new functions are found" {
+	"$FIXTURES/rewritten-second" >truth
+	cp "$FIXTURES/rewritten" p
+	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP/p"'"}, "other": {"symbol": "other", "library": "'"$TMP/p"'"}}'
+	snoop
+	./p >/dev/null
+	cp "$FIXTURES/rewritten-second" p
+	eventually grep -q "p was written to: its probes are taken off" err
+	eventually is_watched other
+	./p >got
+	cmp truth got || fail "$(<got)"
+	ended
+	assert_timed other 10
+	assert_timed work 20
+}
+
 @test "a library by a relative path is that of the working directory" {
 	cp "$FIXTURES/calls" mine
 	configure '"custom_sym": {"work": {"symbol": "work", "library": "./mine"}}'
