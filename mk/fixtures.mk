@@ -24,7 +24,7 @@ FIX_MADE  := pie nopie static runner-static stripped minidebug sepdebug sepdebug
 	     libplug.so libfix.so.1 bare/libfix.so.1 throws tails chains chains-nofp scoped instrumented \
 	     $(FIX_CUDA) cudaapp cudaapp-static libsched.so schedule harmed maths unwinds libback.so throwsback turns turns-altstack turns-hand \
 	     libthrower.so plugged plugged-linked handing frames rewritten rewritten-second $(FIX_GPU)
-FIX_x86_64 := nop5forks looped places libtextrel.so textrel
+FIX_x86_64 := nop5forks looped places libtextrel.so textrel patched
 
 FIX_ALL := $(addprefix $(FIX)/,$(FIX_PLAIN) $(FIX_MADE) $(FIX_$(FIX_ARCH)))
 
@@ -35,7 +35,7 @@ $(FIX_ALL): | $(FIX)/bare $(FIX)/cuda $(FIX)/gpu
 $(FIX)/bare $(FIX)/cuda $(FIX)/gpu:
 	@mkdir -p $@
 
-$(addprefix $(FIX)/,$(FIX_PLAIN) looped): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
+$(addprefix $(FIX)/,$(FIX_PLAIN) looped patched): $(FIX)/%: $(FIX_SRC)/%.c $(FIX_HDR)
 	$(CC) $(FIX_CFLAGS) -pthread -o $@ $< -ldl
 
 $(FIX)/pie: $(FIX_SRC)/calls.c $(FIX_HDR)

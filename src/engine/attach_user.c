@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "engine/descriptors.h"
+#include "engine/patched.h"
 #include "engine/session_priv.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
@@ -177,6 +178,42 @@ static int refuse_excess(struct fsc_session *s, size_t n_processes, struct fsc_e
 	return rc;
 }
 
+static int found_patched(size_t id, pid_t pid, void *arg, struct fsc_err *err)
+{
+	return fsc_session_refuse_patched(arg, id, pid, err);
+}
+
+static int add_code(const struct fsc_session *s, struct fsc_patched *p, size_t target,
+		    struct fsc_err *err)
+{
+	const struct fsc_target *t = fsc_targets_at(s->targets, target);
+	int rc = fsc_patched_place(p, fsc_attach_fast(s, t) ? t->nop5 : t->body, target, err);
+
+	for (size_t i = 0; !rc && t->by_insns && i < t->n_exits; i++)
+		rc = fsc_patched_place(p, t->exits[i].offset, target, err);
+	return rc;
+}
+
+/* Refuses places whose code one of the processes that will get the probe has changed; of all
+ * processes, if it goes to all. */
+static int refuse_patched(struct fsc_session *s, bool all, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_patched_release) struct fsc_patched p;
+	int rc = 0;
+
+	fsc_patched_init(&p);
+	for (uint32_t f = 0; !rc && f < s->targets->files.n; f++) {
+		rc = fsc_patched_file(
+		    &p, FSC_AT(struct fsc_target_file, &s->targets->files, f)->path, err);
+		for (size_t i = 0; !rc && i < fsc_targets_count(s->targets); i++)
+			if (needs_user_probe(s, i) && fsc_targets_at(s->targets, i)->file == f)
+				rc = add_code(s, &p, i, err);
+	}
+	return rc ? rc
+		  : fsc_patched_find(&p, all ? NULL : s->opts.pids, all ? 0 : s->opts.n_pids,
+				     found_patched, s, err);
+}
+
 static int attach_process(struct fsc_session *s, pid_t pid, struct fsc_err *err)
 {
 	int rc = 0;
@@ -191,7 +228,10 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
 	bool all = !fsc_session_limits(s->opts.n_pids, s->opts.follow);
 	size_t ended = 0;
-	int rc = !s->selected ? refuse_excess(s, all ? 1 : s->opts.n_pids, err) : 0;
+	int rc = refuse_patched(s, all, err);
+
+	if (!rc && !s->selected)
+		rc = refuse_excess(s, all ? 1 : s->opts.n_pids, err);
 
 	if (rc || all)
 		return rc ? rc : attach_process(s, 0, err);

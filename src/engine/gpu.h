@@ -34,9 +34,10 @@ void fsc_gpu_session_free(struct fsc_gpu_session *s);
 struct fsc_gpu_place {
 	uint64_t offset;
 	uint32_t call;
-	uint32_t tag; /* for fsc_gpu_session_drop() */
-	bool ret;     /* probe the return, too */
-	int refused;  /* set: errno, 0 if attached */
+	uint32_t tag;	  /* for fsc_gpu_session_drop() */
+	bool ret;	  /* probe the return, too */
+	int refused;	  /* set: errno, 0 if attached */
+	pid_t patched_by; /* the reason: this process has changed its code; 0: another one */
 };
 
 /* Attaches the probes of a file; file: its index, see fsc_gpu_session_names(). Places that the

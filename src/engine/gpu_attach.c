@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "base/cleanup.h"
 #include "engine/calibrate.h"
 #include "engine/gpu_priv.h"
+#include "engine/patched.h"
 #include "engine/privilege.h"
 #include "engine/self.h"
 
@@ -58,6 +60,29 @@ static int attach_tag(const struct gpu_end *e, struct fsc_batch *b, uint32_t tag
 	return fsc_attacher_link(&e->s->attacher, b, err);
 }
 
+static int found_patched(size_t id, pid_t pid, void *arg, struct fsc_err *err)
+{
+	struct fsc_gpu_place *places = arg;
+
+	(void)err;
+	places[id].refused = EADDRNOTAVAIL;
+	places[id].patched_by = pid;
+	return 0;
+}
+
+static int refuse_patched(const char *path, struct fsc_gpu_place *places, size_t n,
+			  struct fsc_err *err)
+{
+	FSC_AUTO(fsc_patched_release) struct fsc_patched p;
+	int rc;
+
+	fsc_patched_init(&p);
+	rc = fsc_patched_file(&p, path, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = fsc_patched_place(&p, places[i].offset, i, err);
+	return rc ? rc : fsc_patched_find(&p, NULL, 0, found_patched, places, err);
+}
+
 /* Returns first: once a call's entry is seen, its return is already probed. */
 int fsc_gpu_session_attach(struct fsc_gpu_session *s, const char *path, uint32_t file,
 			   struct fsc_gpu_place *places, size_t n, struct fsc_err *err)
@@ -69,8 +94,10 @@ int fsc_gpu_session_attach(struct fsc_gpu_session *s, const char *path, uint32_t
 			      .refuse = refuse_gpu_place,
 			      .arg = &e};
 	uint32_t last = 0;
-	int rc = fsc_batch_init(&b, n, err);
+	int rc = refuse_patched(path, places, n, err);
 
+	if (!rc)
+		rc = fsc_batch_init(&b, n, err);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < n; i++)

@@ -17,6 +17,7 @@
 #include "engine/descriptors.h"
 #include "engine/features.h"
 #include "engine/kernel.h"
+#include "engine/patched.h"
 #include "engine/privilege.h"
 #include "engine/sys.h"
 #include "func_snoop.skel.h"
@@ -348,6 +349,20 @@ int fsc_session_refuse(struct fsc_session *s, size_t target, int code, struct fs
 	return 0;
 }
 
+int fsc_session_refuse_patched(struct fsc_session *s, size_t target, pid_t pid, struct fsc_err *err)
+{
+	int rc;
+
+	if (s->unusable[target])
+		return 0;
+	rc = fsc_session_refuse(s, target, EADDRNOTAVAIL, err);
+	if (rc)
+		return rc;
+	FSC_AT(struct fsc_refused, &s->refused, s->refused.n - 1)->why = fsc_patched_why(pid);
+	return FSC_AT(struct fsc_refused, &s->refused, s->refused.n - 1)->why ? 0
+									      : fsc_err_nomem(err);
+}
+
 static int report_all_refused(const struct fsc_session *s, struct fsc_err *err)
 {
 	const struct fsc_refused *r = FSC_AT(struct fsc_refused, &s->refused, 0);
@@ -358,6 +373,11 @@ static int report_all_refused(const struct fsc_session *s, struct fsc_err *err)
 					 fsc_targets_row(s->targets, t->row)->name);
 	if (r->code == EMFILE)
 		return fsc_descriptors_err(err, "a single probe");
+	if (r->why)
+		return fsc_err_set(err, r->code, "%s%s cannot be probed: %s",
+				   fsc_targets_row(s->targets, t->row)->name,
+				   s->refused.n > 1 ? ", as the other requested functions," : "",
+				   r->why);
 	fsc_err_sys(err, r->code, "the kernel refuses %s%s",
 		    s->refused.n > 1 ? "every requested function, the first being " : "",
 		    fsc_targets_row(s->targets, t->row)->name);
@@ -453,6 +473,8 @@ void fsc_session_free(struct fsc_session *s)
 	fsc_vec_release(&s->retired);
 	fsc_map_release(&s->errors_taken);
 	fsc_vec_release(&s->programs);
+	for (size_t i = 0; i < s->refused.n; i++)
+		free(FSC_AT(struct fsc_refused, &s->refused, i)->why);
 	fsc_vec_release(&s->refused);
 	free(s);
 }

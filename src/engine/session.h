@@ -56,10 +56,11 @@ struct fsc_session_opts {
 
 struct fsc_session;
 
-/* A place that the kernel refused, and why. */
+/* A place that the kernel refused, or that is none for a probe, and why. */
 struct fsc_refused {
 	size_t target;
 	int code;
+	char *why; /* owned by the session; NULL: what the code means */
 };
 
 /* How places are attached. */

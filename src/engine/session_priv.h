@@ -200,5 +200,8 @@ bool fsc_session_attaches(const struct fsc_session *s, size_t target);
 /* Counts places on a rung, not when they are resumed. */
 void fsc_session_count_rung(struct fsc_session *s, enum fsc_rung rung, size_t n);
 int fsc_session_refuse(struct fsc_session *s, size_t target, int code, struct fsc_err *err);
+/* A process has changed the code there. */
+int fsc_session_refuse_patched(struct fsc_session *s, size_t target, pid_t pid,
+			       struct fsc_err *err);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/map.h"
 #include "base/str.h"
 #include "engine/inodes.h"
+#include "engine/patched.h"
 #include "gpu/calls.h"
 #include "gpu/trial.h"
 #include "probe/uprobe.h"
@@ -173,6 +174,14 @@ static int add_refusal(struct fsc_gpu_hooks *h, const char *function, const char
 	return r->function && r->why ? 0 : fsc_err_nomem(err);
 }
 
+static int refuse_place(struct fsc_gpu_hooks *h, const struct fsc_gpu_place *p, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_freep) char *why = p->patched_by ? fsc_patched_why(p->patched_by) : NULL;
+
+	return add_refusal(h, fsc_gpu_call_name(p->call), why ? why : fsc_err_text(p->refused),
+			   err);
+}
+
 static bool has_return(const struct fsc_gpu_hooks *h, const struct fsc_gpu_call *c)
 {
 	bool launch = c->op >= FSC_GPU_LAUNCH && c->op <= FSC_GPU_GRAPH;
@@ -206,8 +215,7 @@ static int attach_file(struct fsc_gpu_hooks *h, struct file *f, const struct fsc
 		f->hooked += !places[i].refused;
 		f->refused += !!places[i].refused;
 		if (places[i].refused)
-			rc = add_refusal(h, fsc_gpu_call_name(places[i].call),
-					 fsc_err_text(places[i].refused), err);
+			rc = refuse_place(h, &places[i], err);
 	}
 	for (size_t i = 0; !rc && i < t->skipped.n; i++) {
 		const struct fsc_skipped *x = FSC_AT(struct fsc_skipped, &t->skipped, i);

@@ -59,7 +59,7 @@ static int add_refusals(struct fsc_live *l, struct row_places *rows, bool partly
 		if (rows[row].listed || (rows[row].left > 0) != partly)
 			continue;
 		rows[row].listed = true;
-		rc = add_refusal(l, l->funcs[row].name, refusal_text(r->code));
+		rc = add_refusal(l, l->funcs[row].name, r->why ? r->why : refusal_text(r->code));
 	}
 	return rc;
 }

@@ -110,6 +110,47 @@ private_copies() {
 	cmp plain beside
 }
 
+# Ten calls of the replacement (0 to 90) and of the function beside (3 to 12).
+still_hooked() {
+	ask go
+	assert_eq "$1: what the hooked process computes" "sum 525" "$WORD $ANSWER"
+}
+
+@test "a function that the target has patched in its memory is refused, and goes on as before" {
+	need_fixture patched
+	start_runner "$FIXTURES/patched"
+	still_hooked before
+	fs_error 1 "hooked cannot be probed: process $RUNNER has changed its code in memory" \
+		count -p "$RUNNER" "$FIXTURES/patched:hooked" -d 0.1
+	still_hooked after
+	for command in count time; do
+		arm_as "$command" -f json -p "$RUNNER" "$FIXTURES/patched:hooked" "$FIXTURES/patched:beside"
+		still_hooked "$command"
+		finish
+		assert_eq "$command: calls" 10 "$(calls function=beside)"
+		assert_match "$command" "$(last_line)" '"function":"hooked","why":"process '"$RUNNER"' has changed its code'
+	done
+}
+
+@test "a function that a bystander has patched in its memory gets no probe in all processes" {
+	need_fixture patched
+	start_runner "$FIXTURES/patched"
+	fs_error 1 "hooked cannot be probed: process $RUNNER has changed its code in memory" \
+		count --comm nobody "$FIXTURES/patched:hooked" -d 0.1
+	still_hooked alone
+	arm -f json --comm nobody "$FIXTURES/patched:hooked" "$FIXTURES/patched:beside"
+	still_hooked beside
+	finish
+	assert_match refused "$(last_line)" '"function":"hooked","why":"process '"$RUNNER"' has changed its code'
+	echo '{"custom_sym": {"hooked": {"symbol": "hooked", "library": "'"$FIXTURES/patched"'"},
+		"beside": {"symbol": "beside", "library": "'"$FIXTURES/patched"'"}}, "report": {"every": "0"}}' >snoop.json
+	arm_as snoop -c "$TMP/snoop.json" -f json --no-socket
+	still_hooked snoop
+	finish
+	assert_eq "snoop: calls" 10 "$(calls type=latency function=beside)"
+	assert_match snoop "$(last_line)" '"function":"hooked","why":"process '"$RUNNER"' has changed its code'
+}
+
 # The kernel keeps the instructions of the first build for its places: of the second one another function begins there.
 @test "a probed file that is rewritten: the run ends, and programs started later compute as they should" {
 	local command
