@@ -5,8 +5,8 @@
  * stderr or descriptor 3
  *
  * With the variable STOPWATCH_THEN a shell command is run between the two, and its output printed
- * too. A tracer that has not ended STOPWATCH_LIMIT seconds (60) after SIGINT is killed and not waited
- * for: some take minutes to go. Then "-" is printed for what was not measured. */
+ * too. A tracer that has not ended STOPWATCH_LIMIT seconds (60) after SIGINT is killed and not
+ * waited for: some take minutes to go. Then "-" is printed for what was not measured. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>

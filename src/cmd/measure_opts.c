@@ -88,8 +88,8 @@ int fsc_measure_check(const struct fsc_measure_plan *plan, struct fsc_err *err)
 	if (o->cgroup && !o->cgroup[0])
 		return fsc_err_usage(err, "--cgroup needs a path");
 	if (o->comm && strpbrk(o->comm, "*?["))
-		fsc_log(FSC_LOG_WARN,
-			"--comm takes a name, not a pattern: '%s' is meant literally", o->comm);
+		fsc_log(FSC_LOG_WARN, "--comm takes a name, not a pattern: '%s' is meant literally",
+			o->comm);
 	if (o->comm && strlen(o->comm) >= FSC_COMM_LEN)
 		return fsc_err_usage(err,
 				     "--comm '%s' is longer than the %d bytes the kernel keeps of "

@@ -272,7 +272,7 @@ costs_add_up() {
 }
 
 @test "--cost: what each function costs, in sum what all cost" {
-	local format
+	local command
 	fs_ok count --cost -f json "$FIXTURES/calls:*work" -- "$FIXTURES/calls"
 	costs_add_up count
 	fs_ok time --cost -f json "$FIXTURES/calls:*work" -- "$FIXTURES/calls"

@@ -64,7 +64,7 @@ teardown() { e2e_teardown; }
 	for way in "--via best" "--via single" --self "--calls-in hash"; do
 		# shellcheck disable=SC2086 # words
 		fs_time --raw $way "$FIXTURES/shorts:short_*" -- "$FIXTURES/shorts" 300 10
-		assert_eq "$way: calls" "300 3000 3000" "$(echo "$(latency count short_call) $(latency count short_set) $(latency count short_hash)")"
+		assert_eq "$way: calls" "300 3000 3000" "$(latency count short_call) $(latency count short_set) $(latency count short_hash)"
 		sums_nest "$way" short_call short_set short_hash
 	done
 }
