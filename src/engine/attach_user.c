@@ -228,11 +228,13 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 {
 	bool all = !fsc_session_limits(s->opts.n_pids, s->opts.follow);
 	size_t ended = 0;
-	int rc = refuse_patched(s, all, err);
+	int rc = 0;
 
+	/* What is attached again was looked at, and may be changed by the kernel for our own probe. */
+	if (!s->selected)
+		rc = refuse_patched(s, all, err);
 	if (!rc && !s->selected)
 		rc = refuse_excess(s, all ? 1 : s->opts.n_pids, err);
-
 	if (rc || all)
 		return rc ? rc : attach_process(s, 0, err);
 	for (size_t p = 0; !rc && p < s->opts.n_pids; p++) {
