@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct fsc_targets;
+
 enum fsc_point_kind {
 	FSC_POINT_BEGIN, /* run once before anything is attached */
 	FSC_POINT_END,	 /* run once after everything is detached */
@@ -64,7 +66,12 @@ struct fsc_point {
 	pid_t pid;	  /* limited to this process (-p, -c, or written in the probe); 0: none */
 	/* usdt: the arguments as the ELF note has them ("-4@%edi 8@..."), or NULL. */
 	const char *usdt_args;
-	const void *of; /* the world's own: struct fsc_target and the like, for the attacher */
+	/* kprobe, uprobe, usdt, tracepoint: what probe/ resolved, for the attacher; targets is NULL
+	 * for all others. fsc_targets_at(targets, place) has the offset behind no-operations, the
+	 * instructions by which a function ends, and whether returns are to be caught there. The
+	 * file to open is fsc_targets.files[].path; target above is for people. */
+	const struct fsc_targets *targets;
+	uint32_t place;
 };
 
 #endif
