@@ -49,10 +49,26 @@ static bool has_word(const char *type, size_t n, const char *word)
 	return false;
 }
 
+/* The declared type without the words that say where the data lies, and without "[]". */
+static void keep_type(const char *type, size_t n, struct fsc_tp_field *f)
+{
+	static const char *const places[] = {"__data_loc", "__rel_loc"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (n > strlen(places[i]) && !strncmp(type, places[i], strlen(places[i])))
+			type += strlen(places[i]) + 1, n -= strlen(places[i]) + 1;
+	while (n && (isspace((unsigned char)type[n - 1]) || strchr("[]", type[n - 1])))
+		n--;
+	n = n < sizeof(f->type) ? n : sizeof(f->type) - 1;
+	memcpy(f->type, type, n);
+	f->type[n] = '\0';
+}
+
 static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 {
 	bool is_char = has_word(type, n, "char");
 
+	keep_type(type, n, f);
 	f->place = has_word(type, n, "__data_loc")  ? FSC_TP_DATA_LOC
 		   : has_word(type, n, "__rel_loc") ? FSC_TP_REL_LOC
 						    : FSC_TP_FIXED;

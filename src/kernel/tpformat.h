@@ -15,6 +15,7 @@ enum fsc_tp_place {
 
 struct fsc_tp_field {
 	char name[64];
+	char type[96];	       /* as declared, before the name: "const char *", "struct file *" */
 	unsigned offset, size; /* bytes, of the field itself; of one element where count is not 0 */
 	bool is_signed;
 	bool is_text; /* an array of char, or a pointer to char */
