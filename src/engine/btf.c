@@ -3,6 +3,8 @@
 #include "engine/btf.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -226,4 +228,38 @@ bool fsc_btf_enumerator(const struct fsc_btf *b, const char *name, int64_t *ret,
 		}
 	}
 	return false;
+}
+
+/* ---- as C ---- */
+
+static void write_text(void *ctx, const char *fmt, va_list args)
+{
+	fsc_buf_vprintf(ctx, fmt, args);
+}
+
+/* libbpf writes first what a type needs, then the type. */
+int fsc_btf_write(struct fsc_btf *b, uint32_t id, struct fsc_buf *to, struct fsc_err *err)
+{
+	const struct btf_type *t = btf__type_by_id(b->btf, id);
+	const char *name = t ? btf__name_by_offset(b->btf, t->name_off) : NULL;
+	struct fsc_buf all = {0};
+	struct btf_dump *d = btf_dump__new(b->btf, write_text, &all, NULL);
+	const char *own = NULL;
+	char begins[200];
+	int rc = d && name ? btf_dump__dump_type(d, id) : -ENOMEM;
+
+	btf_dump__free(d);
+	if (!rc && !fsc_buf_failed(&all)) {
+		static const char *const words[] = {"struct", "union", "enum"};
+
+		for (size_t i = 0; !own && i < sizeof(words) / sizeof(words[0]); i++) {
+			snprintf(begins, sizeof(begins), "%s %s {", words[i], name);
+			own = what_of(t) == 1u << i ? strstr(fsc_buf_str(&all), begins) : NULL;
+		}
+		if (own)
+			fsc_buf_printf(to, "%.*s", (int)(strstr(own, "\n};") - own) + 3, own);
+	}
+	rc = fsc_buf_failed(&all) || rc == -ENOMEM ? fsc_err_nomem(err) : rc;
+	fsc_buf_release(&all);
+	return rc;
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "types/types.h"
 
@@ -46,6 +47,9 @@ bool fsc_btf_enumerator(const struct fsc_btf *b, const char *name, int64_t *ret,
 /* The type of that number; what it points to is owned by types. */
 int fsc_btf_type(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
 		 const struct fsc_type **ret, struct fsc_err *err);
+/* Appends the definition of a struct, union or enum as C has it, with tabs and no newline behind it.
+ */
+int fsc_btf_write(struct fsc_btf *b, uint32_t id, struct fsc_buf *to, struct fsc_err *err);
 /* The signature of a function, or of what a typedef points to ("btf_trace_..."). ret->found says
  * whether it is one. */
 int fsc_btf_proto(struct fsc_btf *b, uint32_t id, struct fsc_types *types,

@@ -44,26 +44,34 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(((const struct line *)a)->name, ((const struct line *)b)->name);
 }
 
-static void put_arg(struct listing *l, const struct fsc_type *type, const char *name,
-		    const char *indent)
+/* The kernel's as "char * s", programs' as "char* s". */
+static void put_arg(struct listing *l, const struct fsc_type *type, const char *name, bool user)
 {
-	fsc_buf_puts(l->b, indent);
-	fsc_type_name(l->b, type);
+	struct fsc_buf text = {0};
+
+	fsc_type_name(&text, type);
+	fsc_buf_puts(l->b, "    ");
+	for (const char *c = fsc_buf_str(&text); *c; c++)
+		if (!user || c[0] != ' ' || c[1] != '*')
+			fsc_buf_putc(l->b, *c);
 	fsc_buf_printf(l->b, " %s\n", name);
+	fsc_buf_release(&text);
 }
 
 static void put_args(struct listing *l, const struct fsc_point *point)
 {
 	struct fsc_args args;
+	bool user;
 
-	if (!point || fsc_machine_args(l->m, point, &args, NULL))
+	if (!point || point->kind == FSC_POINT_KPROBE || point->kind == FSC_POINT_KRETPROBE ||
+	    fsc_machine_args(l->m, point, &args, NULL))
 		return;
-	for (size_t i = 0; i < args.n; i++)
+	user = point->kind == FSC_POINT_UPROBE || point->kind == FSC_POINT_URETPROBE;
+	for (size_t i = 0; i < args.n && point->kind != FSC_POINT_URETPROBE; i++)
 		if (args.args[i].name && strncmp(args.args[i].name, "common_", 7))
-			put_arg(l, args.args[i].type, args.args[i].name, "    ");
-	if (args.ret && args.ret->kind != FSC_TYPE_VOID &&
-	    (point->kind == FSC_POINT_FEXIT || point->kind == FSC_POINT_URETPROBE))
-		put_arg(l, args.ret, "retval", "    ");
+			put_arg(l, args.args[i].type, args.args[i].name, user);
+	if (args.ret && args.ret->kind != FSC_TYPE_VOID && point->kind == FSC_POINT_FEXIT)
+		put_arg(l, args.ret, "retval", user);
 }
 
 /* Sorted, each name once. */
@@ -184,18 +192,20 @@ static int list_fixed(struct listing *l, const struct fsc_provider *provider, co
 
 /* ---- what is matched ---- */
 
-static bool is_kernels(const struct fsc_provider *p)
-{
-	return p->kind != FSC_POINT_UPROBE && p->kind != FSC_POINT_URETPROBE &&
-	       p->kind != FSC_POINT_USDT && p->kind != FSC_POINT_TEST &&
-	       p->kind != FSC_POINT_BENCH && p->kind != FSC_POINT_WATCHPOINT &&
-	       p->kind != FSC_POINT_ASYNCWATCHPOINT;
-}
+/* What a list of everything has: of the kernel, and where a file is named, of programs. Returns are
+ * where the functions are. */
+static const enum fsc_point_kind kernels[] = {
+    FSC_POINT_FENTRY,	     FSC_POINT_HARDWARE, FSC_POINT_ITER,      FSC_POINT_KPROBE,
+    FSC_POINT_RAWTRACEPOINT, FSC_POINT_SOFTWARE, FSC_POINT_TRACEPOINT};
+static const enum fsc_point_kind users[] = {FSC_POINT_UPROBE, FSC_POINT_USDT};
 
-static bool is_returns(const struct fsc_provider *p)
+static const struct fsc_provider *provider_of(enum fsc_point_kind kind)
 {
-	return p->kind == FSC_POINT_KRETPROBE || p->kind == FSC_POINT_FEXIT ||
-	       p->kind == FSC_POINT_URETPROBE;
+	const struct fsc_provider *p = fsc_providers;
+
+	while (p->kind != kind)
+		p++;
+	return p;
 }
 
 static int list_provider(struct listing *l, const struct fsc_provider *provider, const char *rest)
@@ -226,6 +236,9 @@ static int list_providers(struct listing *l, const char *word, size_t n, const c
 {
 	FSC_AUTO(fsc_freep) char *name = strndup(word, n);
 	const struct fsc_provider *one = fsc_provider_find(word, n);
+	const enum fsc_point_kind *kinds = all_user ? users : kernels;
+	size_t n_kinds =
+	    all_user ? sizeof(users) / sizeof(users[0]) : sizeof(kernels) / sizeof(kernels[0]);
 	struct fsc_pattern pattern;
 	bool any = false;
 	int rc;
@@ -237,9 +250,10 @@ static int list_providers(struct listing *l, const char *word, size_t n, const c
 	rc = fsc_pattern_init(&pattern, name, false, l->err);
 	if (rc)
 		return rc;
-	for (const struct fsc_provider *p = fsc_providers; !rc && p->name; p++) {
-		if (!fsc_pattern_match(&pattern, p->name) || is_kernels(p) == all_user ||
-		    is_returns(p))
+	for (size_t i = 0; !rc && i < n_kinds; i++) {
+		const struct fsc_provider *p = provider_of(kinds[i]);
+
+		if (!fsc_pattern_match(&pattern, p->name))
 			continue;
 		any = true;
 		rc = list_provider(l, p, rest);
@@ -278,41 +292,28 @@ static int visit_type(void *arg, uint32_t id, const char *name, unsigned what)
 	return add_line(s->l, full, NULL);
 }
 
-static void put_members(struct listing *l, const struct fsc_type *type)
+static void put_types(struct type_search *s, struct fsc_btf *btf, unsigned what)
 {
-	for (size_t i = 0; i < type->n_members; i++) {
-		const struct fsc_member *m = &type->members[i];
-
-		put_arg(l, m->type, m->name ? m->name : "", "        ");
-		l->b->n -= !m->name; /* the newline, and the blank before it, as they come */
-		if (!m->name)
-			fsc_buf_putc(l->b, '\n');
-	}
-	for (size_t i = 0; i < type->n_enumerators; i++)
-		fsc_buf_printf(l->b, "        %s = %lld\n", type->enumerators[i].name,
-			       (long long)type->enumerators[i].value);
-}
-
-static void put_types(struct listing *l)
-{
+	struct listing *l = s->l;
 	const char *last = NULL;
 
 	if (l->lines.n)
 		qsort(l->lines.data, l->lines.n, l->lines.size, compare_lines);
 	for (size_t i = 0; i < l->lines.n; i++) {
-		const struct line *line = FSC_AT(struct line, &l->lines, i);
-		struct fsc_world_type found;
+		struct line *line = FSC_AT(struct line, &l->lines, i);
 
-		if (last && !strcmp(last, line->name))
-			continue;
-		last = line->name;
-		if (!l->verbose || !fsc_machine_type(l->m, line->name, NULL, &found)) {
-			fsc_buf_printf(l->b, "%s\n", line->name);
-			continue;
+		if (!last || strcmp(last, line->name)) {
+			if (l->verbose) {
+				fsc_buf_puts(l->b, "vmlinux: ");
+				fsc_btf_write(btf,
+					      fsc_btf_find(btf, line->name + strlen(s->word), what),
+					      l->b, NULL);
+			} else {
+				fsc_buf_puts(l->b, line->name);
+			}
+			fsc_buf_puts(l->b, l->verbose ? "\n\n" : "\n");
 		}
-		fsc_buf_printf(l->b, "%s {\n", line->name);
-		put_members(l, found.type);
-		fsc_buf_puts(l->b, "};\n");
+		last = line->name;
 	}
 	for (size_t i = 0; i < l->lines.n; i++)
 		free(FSC_AT(struct line, &l->lines, i)->name);
@@ -336,7 +337,7 @@ static int list_types(struct listing *l, const char *pattern)
 			return rc;
 		rc = fsc_btf_each(btf, type_words[i].what, visit_type, &s);
 		fsc_pattern_release(&s.pattern);
-		put_types(l);
+		put_types(&s, btf, type_words[i].what);
 		return rc;
 	}
 	return 1;

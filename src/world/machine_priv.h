@@ -71,7 +71,7 @@ int fsc_match_iter(const struct fsc_written *w, struct fsc_matches *to, struct f
 int fsc_match_uprobe(const struct fsc_written *w, struct fsc_matches *to, struct fsc_err *err);
 int fsc_match_usdt(const struct fsc_written *w, struct fsc_matches *to, struct fsc_err *err);
 
-/* Names of the events of software and hardware, in order. */
+/* Names of the events of software and hardware, the short ones too. */
 void fsc_events_each(enum fsc_point_kind kind, void (*fn)(void *arg, const char *name), void *arg);
 
 /* The members of struct fsc_world; arg is the machine. */

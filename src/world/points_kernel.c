@@ -187,7 +187,8 @@ static int visit_typed(void *arg, uint32_t id, const char *name, unsigned what)
 	(void)what;
 	if (strncmp(name, s->prefix, n))
 		return 0;
-	fsc_nearest_offer(&s->near, name + n);
+	if (s->near.wanted)
+		fsc_nearest_offer(&s->near, name + n);
 	if (!fsc_pattern_match(&s->pattern, name + n) ||
 	    (s->hookable.n && !fsc_map_get(&s->hookable, name, strlen(name))))
 		return 0;

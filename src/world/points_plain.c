@@ -205,8 +205,11 @@ int fsc_match_event(const struct fsc_written *w, struct fsc_matches *to, struct 
 void fsc_events_each(enum fsc_point_kind kind, void (*fn)(void *arg, const char *name), void *arg)
 {
 	for (const struct event_row *r = kind == FSC_POINT_SOFTWARE ? software : hardware; r->name;
-	     r++)
+	     r++) {
 		fn(arg, r->name);
+		if (r->alias)
+			fn(arg, r->alias);
+	}
 }
 
 /* ---- watchpoints ---- */

@@ -503,16 +503,38 @@ static void probes_are_listed(void **state)
 	snprintf(text, sizeof(text), "uprobe:%s:s*", fixture("asked"));
 	assert_int_equal(fsc_machine_list(machine, text, true, &b, &err), 0);
 	snprintf(want, sizeof(want),
-		 "uprobe:%s:scale\n    const struct point * p\n    double by\n    int n\n"
+		 "uprobe:%s:scale\n    const struct point* p\n    double by\n    int n\n"
 		 "uprobe:%s:shift\n    struct pair pair\n    int dx\n",
 		 fixture("asked"), fixture("asked"));
 	assert_string_equal(fsc_buf_str(&b), want);
-	b.n = 0;
+	fsc_buf_clear(&b);
 	assert_int_equal(fsc_machine_list(machine, "software:*faults", false, &b, &err), 0);
 	assert_string_equal(fsc_buf_str(&b),
 			    "software:alignment-faults:\nsoftware:emulation-faults:\n"
-			    "software:major-faults:\nsoftware:minor-faults:\n"
+			    "software:faults:\nsoftware:major-faults:\nsoftware:minor-faults:\n"
 			    "software:page-faults:\n");
+	fsc_buf_release(&b);
+}
+
+static void all_that_the_kernel_has_is_listed(void **state)
+{
+	struct fsc_err err = {0};
+	struct fsc_buf b = {0};
+
+	(void)state;
+	if (!kernel_has_types() || geteuid())
+		skip();
+	assert_int_equal(fsc_machine_list(machine, "*sched_wakeup_new*", false, &b, &err), 0);
+	assert_non_null(strstr(fsc_buf_str(&b), "rawtracepoint:vmlinux:sched_wakeup_new\n"));
+	assert_non_null(strstr(fsc_buf_str(&b), "tracepoint:sched:sched_wakeup_new\n"));
+	fsc_buf_clear(&b);
+	assert_int_equal(fsc_machine_list(machine, "fentry:vfs_rea*", false, &b, &err), 0);
+	assert_non_null(strstr(fsc_buf_str(&b), "fentry:vmlinux:vfs_read\n"));
+	fsc_buf_clear(&b);
+	assert_int_equal(fsc_machine_list(machine, "kprobe:no_such_function_*", false, &b, &err),
+			 0);
+	assert_string_equal(fsc_buf_str(&b), "");
+	assert_int_equal(fsc_machine_list(machine, "nothing:*", false, &b, &err), -EINVAL);
 	fsc_buf_release(&b);
 }
 
@@ -525,8 +547,8 @@ static void types_are_listed(void **state)
 	if (!kernel_has_types())
 		skip();
 	assert_int_equal(fsc_machine_list(machine, "struct path", true, &b, &err), 0);
-	assert_string_equal(fsc_buf_str(&b), "struct path {\n        struct vfsmount * mnt\n"
-					     "        struct dentry * dentry\n};\n");
+	assert_string_equal(fsc_buf_str(&b), "vmlinux: struct path {\n\tstruct vfsmount *mnt;\n"
+					     "\tstruct dentry *dentry;\n};\n\n");
 	fsc_buf_release(&b);
 }
 
@@ -547,6 +569,7 @@ int main(void)
 	    cmocka_unit_test(kernel_functions_have_arguments),
 	    cmocka_unit_test(tracepoints_have_fields),
 	    cmocka_unit_test(probes_are_listed),
+	    cmocka_unit_test(all_that_the_kernel_has_is_listed),
 	    cmocka_unit_test(types_are_listed),
 	};
 
