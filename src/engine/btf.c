@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -25,6 +26,8 @@ int fsc_btf_open(const char *module, struct fsc_btf *kernel, struct fsc_btf **re
 		 struct fsc_err *err)
 {
 	FSC_AUTO(btf_freep) struct fsc_btf *b = calloc(1, sizeof(*b));
+	char path[128];
+	int rc;
 
 	if (!b)
 		return fsc_err_nomem(err);
@@ -33,16 +36,10 @@ int fsc_btf_open(const char *module, struct fsc_btf *kernel, struct fsc_btf **re
 	if (module && !b->module)
 		return fsc_err_nomem(err);
 	b->kernel = module ? kernel : NULL;
-	b->btf = module ? btf__load_module_btf(module, kernel->btf) : btf__load_vmlinux_btf();
-	if (!b->btf && errno == ENOMEM)
-		return fsc_err_nomem(err);
-	if (!b->btf && module)
-		return fsc_err_set(err, ENODATA, "module '%s' has no type information (BTF): %s",
-				   module, fsc_err_text(errno));
-	if (!b->btf)
-		return fsc_err_set(err, ENODATA, "the kernel has no type information (BTF): %s",
-				   fsc_err_text(errno));
-	b->first = module ? btf__type_cnt(kernel->btf) : 1;
+	snprintf(path, sizeof(path), "/sys/kernel/btf/%s", module ? module : "vmlinux");
+	rc = fsc_btf_load(b, path, err);
+	if (rc)
+		return rc;
 	*ret = fsc_take(&b);
 	return 0;
 }
@@ -51,7 +48,11 @@ void fsc_btf_free(struct fsc_btf *b)
 {
 	if (!b)
 		return;
-	btf__free(b->btf);
+	if (b->mapped)
+		munmap(b->data, b->size);
+	else
+		free(b->data);
+	free(b->at);
 	fsc_closep(&b->fd);
 	free(b->module);
 	free(b);
@@ -89,32 +90,18 @@ int fsc_btf_fd(struct fsc_btf *b)
 /* ---- names ---- */
 
 /* The offset of a name among the strings, 0 if it is not there. */
-static uint32_t name_offset(const struct btf *btf, const char *name)
+static uint32_t name_offset(const struct fsc_btf *b, const char *name)
 {
-	uint32_t size;
-	const struct btf_header *h = btf__raw_data(btf, &size);
-	FSC_AUTO(fsc_freep) char *wanted = NULL;
 	size_t n = strlen(name);
-	const char *strings, *at;
+	FSC_AUTO(fsc_freep) char *wanted = n ? malloc(n + 2) : NULL;
+	const char *at;
 
-	if (!h || !n || (uint64_t)h->hdr_len + h->str_off + h->str_len > size)
-		return 0;
-	wanted = malloc(n + 2);
 	if (!wanted)
 		return 0;
 	wanted[0] = '\0';
 	memcpy(wanted + 1, name, n + 1);
-	strings = (const char *)h + h->hdr_len + h->str_off;
-	at = memmem(strings, h->str_len, wanted, n + 2);
-	return at ? (uint32_t)(at + 1 - strings) : 0;
-}
-
-static uint32_t strings_length(const struct btf *btf)
-{
-	uint32_t size;
-	const struct btf_header *h = btf__raw_data(btf, &size);
-
-	return h ? h->str_len : 0;
+	at = memmem(b->strings, b->strings_size, wanted, n + 2);
+	return at ? b->first_string + (uint32_t)(at + 1 - b->strings) : 0;
 }
 
 /* A module's names are counted on from the kernel's, and may be either. */
@@ -124,14 +111,10 @@ struct name_key {
 
 static struct name_key name_key(const struct fsc_btf *b, const char *name)
 {
-	struct name_key k = {.own = name_offset(b->btf, name)};
-
-	if (!b->kernel)
-		return k;
-	if (k.own)
-		k.own += strings_length(b->kernel->btf);
-	k.kernel = name_offset(b->kernel->btf, name);
-	return k;
+	return (struct name_key){
+	    .own = name_offset(b, name),
+	    .kernel = b->kernel ? name_offset(b->kernel, name) : 0,
+	};
 }
 
 static bool key_fits(const struct name_key *k, uint32_t offset)
@@ -164,12 +147,12 @@ static unsigned declared_as(const struct btf_type *t)
 uint32_t fsc_btf_find(const struct fsc_btf *b, const char *name, unsigned what)
 {
 	struct name_key k = name_key(b, name);
-	uint32_t end = btf__type_cnt(b->btf), declared = 0;
+	uint32_t declared = 0;
 
 	if (!k.own && !k.kernel)
 		return 0;
-	for (uint32_t i = b->first; i < end; i++) {
-		const struct btf_type *t = btf__type_by_id(b->btf, i);
+	for (uint32_t i = b->first; i < b->end; i++) {
+		const struct btf_type *t = fsc_btf_at(b, i);
 
 		if (!key_fits(&k, t->name_off))
 			continue;
@@ -184,14 +167,13 @@ uint32_t fsc_btf_find(const struct fsc_btf *b, const char *name, unsigned what)
 int fsc_btf_each(const struct fsc_btf *b, unsigned what,
 		 int (*fn)(void *arg, uint32_t id, const char *name, unsigned what), void *arg)
 {
-	uint32_t end = btf__type_cnt(b->btf);
 	int rc = 0;
 
-	for (uint32_t i = b->first; !rc && i < end; i++) {
-		const struct btf_type *t = btf__type_by_id(b->btf, i);
+	for (uint32_t i = b->first; !rc && i < b->end; i++) {
+		const struct btf_type *t = fsc_btf_at(b, i);
 
 		if (t->name_off && what_of(t) & what)
-			rc = fn(arg, i, btf__name_by_offset(b->btf, t->name_off), what_of(t));
+			rc = fn(arg, i, fsc_btf_name(b, t->name_off), what_of(t));
 	}
 	return rc;
 }
@@ -215,12 +197,11 @@ static bool enum_has(const struct btf_type *t, const struct name_key *k, int64_t
 bool fsc_btf_enumerator(const struct fsc_btf *b, const char *name, int64_t *ret, uint32_t *ret_enum)
 {
 	struct name_key k = name_key(b, name);
-	uint32_t end = btf__type_cnt(b->btf);
 
 	if (!k.own && !k.kernel)
 		return false;
-	for (uint32_t i = b->first; i < end; i++) {
-		const struct btf_type *t = btf__type_by_id(b->btf, i);
+	for (uint32_t i = b->first; i < b->end; i++) {
+		const struct btf_type *t = fsc_btf_at(b, i);
 
 		if (btf_is_any_enum(t) && enum_has(t, &k, ret)) {
 			*ret_enum = i;
@@ -238,28 +219,34 @@ static void write_text(void *ctx, const char *fmt, va_list args)
 }
 
 /* libbpf writes first what a type needs, then the type. */
-int fsc_btf_write(struct fsc_btf *b, uint32_t id, struct fsc_buf *to, struct fsc_err *err)
+static int dump_type(const struct btf *btf, uint32_t id, struct fsc_buf *to)
 {
-	const struct btf_type *t = btf__type_by_id(b->btf, id);
-	const char *name = t ? btf__name_by_offset(b->btf, t->name_off) : NULL;
-	struct fsc_buf all = {0};
-	struct btf_dump *d = btf_dump__new(b->btf, write_text, &all, NULL);
-	const char *own = NULL;
-	char begins[200];
-	int rc = d && name ? btf_dump__dump_type(d, id) : -ENOMEM;
+	struct btf_dump *d = btf_dump__new(btf, write_text, to, NULL);
+	int rc = d ? btf_dump__dump_type(d, id) : -ENOMEM;
 
 	btf_dump__free(d);
-	if (!rc && !fsc_buf_failed(&all)) {
-		static const char *const words[] = {"struct", "union", "enum"};
+	return rc;
+}
 
-		for (size_t i = 0; !own && i < sizeof(words) / sizeof(words[0]); i++) {
-			snprintf(begins, sizeof(begins), "%s %s {", words[i], name);
-			own = what_of(t) == 1u << i ? strstr(fsc_buf_str(&all), begins) : NULL;
-		}
-		if (own)
-			fsc_buf_printf(to, "%.*s", (int)(strstr(own, "\n};") - own) + 3, own);
+int fsc_btf_write(struct fsc_btf *b, uint32_t id, struct fsc_buf *to, struct fsc_err *err)
+{
+	static const char *const words[] = {"struct", "union", "enum"};
+	const struct btf_type *t = fsc_btf_at(b, id);
+	struct btf *btf = t && !b->kernel ? btf__load_vmlinux_btf() : NULL;
+	struct fsc_buf all = {0};
+	const char *own = NULL;
+	int rc = btf ? dump_type(btf, id, &all) : 0;
+
+	btf__free(btf);
+	for (size_t i = 0; btf && !own && i < sizeof(words) / sizeof(words[0]); i++) {
+		char begins[200];
+
+		snprintf(begins, sizeof(begins), "%s %s {", words[i], fsc_btf_name(b, t->name_off));
+		own = what_of(t) == 1u << i ? strstr(fsc_buf_str(&all), begins) : NULL;
 	}
-	rc = fsc_buf_failed(&all) || rc == -ENOMEM ? fsc_err_nomem(err) : rc;
+	if (own)
+		fsc_buf_add(to, own, (size_t)(strstr(own, "\n};") - own) + 3);
+	rc = fsc_buf_failed(&all) || rc == -ENOMEM ? fsc_err_nomem(err) : 0;
 	fsc_buf_release(&all);
 	return rc;
 }

@@ -1,5 +1,5 @@
 /* The kernel's type information (BTF), opened once for many questions: types, functions and
- * enumerators by name, and what they are. Kernel data that libbpf has checked. */
+ * enumerators by name, and what they are. The kernel wrote it. */
 #ifndef FSC_ENGINE_BTF_H
 #define FSC_ENGINE_BTF_H
 
@@ -47,7 +47,8 @@ bool fsc_btf_enumerator(const struct fsc_btf *b, const char *name, int64_t *ret,
 /* The type of that number; what it points to is owned by types. */
 int fsc_btf_type(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
 		 const struct fsc_type **ret, struct fsc_err *err);
-/* Appends the definition of a struct, union or enum as C has it, with tabs and no newline behind it.
+/* Appends the definition of a struct, union or enum as C has it, with tabs and no newline behind
+ * it.
  */
 int fsc_btf_write(struct fsc_btf *b, uint32_t id, struct fsc_buf *to, struct fsc_err *err);
 /* The signature of a function, or of what a typedef points to ("btf_trace_..."). ret->found says

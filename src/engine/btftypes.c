@@ -1,5 +1,5 @@
-/* Types from BTF: one function per kind, in a table. The kernel wrote it and libbpf has checked it,
- * so it is read in this process, into the tables of types/table.h. */
+/* Types from BTF: one function per kind, in a table. The kernel wrote it, so it is read in this
+ * process, into the tables of types/table.h. */
 #include "engine/btftypes.h"
 
 #include <errno.h>
@@ -22,14 +22,9 @@ static void reader_release(struct reader *r)
 	fsc_typetab_release(&r->tab);
 }
 
-static const struct btf *btf_of(const struct reader *r)
-{
-	return r->from->btf;
-}
-
 static uint32_t put_name(struct reader *r, uint32_t offset)
 {
-	return offset ? fsc_typetab_text(&r->tab, btf__name_by_offset(btf_of(r), offset)) : 0;
+	return offset ? fsc_typetab_text(&r->tab, fsc_btf_name(r->from, offset)) : 0;
 }
 
 static uint32_t put_type(struct reader *r, uint32_t id, bool pointed)
@@ -44,7 +39,7 @@ static uint32_t put_type(struct reader *r, uint32_t id, bool pointed)
 
 static struct fsc_flat_type read_int(struct reader *r, const struct btf_type *t)
 {
-	const char *name = btf__name_by_offset(btf_of(r), t->name_off);
+	const char *name = fsc_btf_name(r->from, t->name_off);
 	unsigned encoding = btf_int_encoding(t);
 	bool is_char = (encoding & BTF_INT_CHAR) || (name && !strcmp(name, "char"));
 
@@ -179,7 +174,7 @@ static struct fsc_flat_type (*const readers[])(struct reader *r, const struct bt
 static struct fsc_flat_type read_type(void *arg, struct fsc_origin origin)
 {
 	struct reader *r = arg;
-	const struct btf_type *t = btf__type_by_id(btf_of(r), (uint32_t)(uintptr_t)origin.addr);
+	const struct btf_type *t = fsc_btf_at(r->from, (uint32_t)(uintptr_t)origin.addr);
 	unsigned kind = t ? btf_kind(t) : 0;
 
 	if (kind >= sizeof(readers) / sizeof(readers[0]) || !readers[kind])
@@ -225,7 +220,7 @@ static void read_proto(struct reader *r, const struct btf_type *proto, uint32_t 
 
 static void read_signature(struct reader *r, const struct btf_type *func, uint32_t key)
 {
-	const struct btf_type *proto = btf__type_by_id(btf_of(r), func->type);
+	const struct btf_type *proto = fsc_btf_at(r->from, func->type);
 
 	if (proto && btf_is_func_proto(proto))
 		read_proto(r, proto, func->name_off, key);
@@ -234,12 +229,9 @@ static void read_signature(struct reader *r, const struct btf_type *func, uint32
 /* One pass over all types for all names; wanted maps each to its first index. */
 static void find_functions(struct reader *r, const struct fsc_map *wanted)
 {
-	uint32_t end = btf__type_cnt(btf_of(r));
-
-	for (uint32_t i = r->from->first; i < end && !r->tab.failed; i++) {
-		const struct btf_type *t = btf__type_by_id(btf_of(r), i);
-		const char *name =
-		    btf_is_func(t) ? btf__name_by_offset(btf_of(r), t->name_off) : NULL;
+	for (uint32_t i = r->from->first; i < r->from->end && !r->tab.failed; i++) {
+		const struct btf_type *t = fsc_btf_at(r->from, i);
+		const char *name = btf_is_func(t) ? fsc_btf_name(r->from, t->name_off) : NULL;
 		const uint64_t *key = name ? fsc_map_get(wanted, name, strlen(name)) : NULL;
 
 		if (key)
@@ -341,14 +333,14 @@ int fsc_btf_type(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
 /* What a typedef, or the pointer behind it, stands for. */
 static const struct btf_type *strip_to_proto(const struct fsc_btf *b, uint32_t id)
 {
-	const struct btf_type *t = btf__type_by_id(b->btf, id);
+	const struct btf_type *t = fsc_btf_at(b, id);
 
 	for (int i = 0; t && i < 8; i++) {
 		if (btf_is_func_proto(t))
 			return t;
 		if (!btf_is_typedef(t) && !btf_is_ptr(t) && !btf_is_mod(t) && !btf_is_func(t))
 			return NULL;
-		t = btf__type_by_id(b->btf, t->type);
+		t = fsc_btf_at(b, t->type);
 	}
 	return NULL;
 }
@@ -357,7 +349,7 @@ int fsc_btf_proto(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
 		  struct fsc_signature *ret, struct fsc_err *err)
 {
 	FSC_AUTO(reader_release) struct reader r = {.from = b};
-	const struct btf_type *named = btf__type_by_id(b->btf, id), *proto = strip_to_proto(b, id);
+	const struct btf_type *named = fsc_btf_at(b, id), *proto = strip_to_proto(b, id);
 	int rc = fsc_typetab_init(&r.tab, err);
 
 	*ret = (struct fsc_signature){0};

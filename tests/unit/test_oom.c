@@ -46,6 +46,7 @@
 #include "web/server.h"
 #include "web/spool.h"
 #include "web/url.h"
+#include "world/machine.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -224,6 +225,47 @@ static void traces(void **state)
 	sweep(trace, "f", 100);
 	sweep(trace, "f(int a, long b)", 100);
 	sweep(trace, "::f(int a) ((u8)a == 1 && arg2) \"a%d b%-5x c\", a + 1, retval", 100);
+}
+
+static int found_point(void *to, const struct fsc_point *p)
+{
+	found_text(p->name);
+	*(const struct fsc_point **)to = p;
+	return 0;
+}
+
+/* What a probe of a script matches, and the arguments there. */
+static int ask_world(const void *text, struct fsc_err *err)
+{
+	const struct fsc_machine_opts opts = {0};
+	const struct fsc_point *p = NULL;
+	struct fsc_machine *m;
+	struct fsc_args args;
+	int rc = fsc_machine_new(&opts, &m, err);
+	const struct fsc_world *w = rc ? NULL : fsc_machine_world(m);
+
+	if (rc)
+		return rc;
+	rc = w->match(w->arg, text, found_point, &p, err);
+	if (!rc && p->kind == FSC_POINT_UPROBE)
+		rc = w->args(w->arg, p, &args, err);
+	for (size_t i = 0; !rc && p->kind == FSC_POINT_UPROBE && i < args.n; i++)
+		found_text(args.args[i].name);
+	fsc_machine_free(m);
+	return rc;
+}
+
+static void worlds(void **state)
+{
+	char text[700];
+
+	(void)state;
+	snprintf(text, sizeof(text), "uprobe:%s:p*", fixture("asked"));
+	sweep(ask_world, text, 60);
+	snprintf(text, sizeof(text), "usdt:%s:f*", fixture("usdt"));
+	sweep(ask_world, text, 60);
+	sweep(ask_world, "interval:ms:5", 60);
+	sweep(ask_world, "w:0x1000:8:w", 60);
 }
 
 static int parse_options(const void *arg, struct fsc_err *err)
@@ -1268,6 +1310,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(specs),
+	    cmocka_unit_test(worlds),
 	    cmocka_unit_test(options),
 	    cmocka_unit_test(loops),
 	    cmocka_unit_test(libraries),
