@@ -352,7 +352,7 @@ int fsc_machine_list(struct fsc_machine *m, const char *pattern, bool verbose, s
 	int rc;
 
 	if (!pattern)
-		rc = list_providers(&l, "*", 1, "*", false);
+		rc = list_providers(&l, "*", 1, "*", m->opts.n_pids);
 	else if (!pattern[n] && (rc = list_types(&l, pattern)) <= 0)
 		;
 	else if (!pattern[n] && !fsc_provider_find(pattern, n))

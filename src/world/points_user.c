@@ -54,8 +54,9 @@ static const char *shown_symbol(const struct fsc_target_row *row)
 static const char *point_name(struct user_search *s, const char *path, const char *func,
 			      struct fsc_err *err)
 {
-	return fsc_machine_text(s->to->m, err, "%s:%s%s%s:%s", s->w->provider->name, path,
-				s->lang ? ":" : "", s->lang ? s->lang : "", func);
+	return fsc_machine_text(s->to->m, err, "%s:%s%s%s%c%s", s->w->provider->name, path,
+				s->lang ? ":" : "", s->lang ? s->lang : "", s->line ? '@' : ':',
+				func);
 }
 
 static int add_point(struct user_search *s, const struct fsc_targets *t, size_t i, const char *path,

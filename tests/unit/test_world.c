@@ -289,7 +289,7 @@ static void functions_are_found_in_programs(void **state)
 	assert_string_equal(f.points[1]->func, "scale");
 
 	/* A pattern of files: those that lack the function do not matter. */
-	snprintf(text, sizeof(text), "uprobe:%.*s*:plot", (int)strlen(path) - 1, path);
+	snprintf(text, sizeof(text), "uprobe:%.*s[d]:plot", (int)strlen(path) - 1, path);
 	p = match_one(text);
 	assert_string_equal(p->target, path);
 
@@ -342,6 +342,20 @@ static void arguments_come_from_debug_information(void **state)
 	assert_string_equal(args.args[1].name, "c");
 	assert_int_equal(args.args[1].type->kind, FSC_TYPE_ENUM);
 	assert_int_equal(args.ret->kind, FSC_TYPE_POINTER);
+}
+
+static void debug_information_lies_beside_the_program(void **state)
+{
+	const struct fsc_world *w = fsc_machine_world(machine);
+	struct fsc_err err = {0};
+	struct fsc_args args;
+	char text[700];
+
+	(void)state;
+	snprintf(text, sizeof(text), "uprobe:%s:plot", fixture("asked-linked"));
+	assert_int_equal(w->args(w->arg, match_one(text), &args, &err), 0);
+	assert_int_equal(args.n, 2);
+	assert_string_equal(args.args[0].name, "p");
 }
 
 static void types_come_from_the_program_first(void **state)
@@ -563,6 +577,7 @@ int main(void)
 	    cmocka_unit_test(functions_are_found_in_programs),
 	    cmocka_unit_test(usdt_probes_are_found),
 	    cmocka_unit_test(arguments_come_from_debug_information),
+	    cmocka_unit_test(debug_information_lies_beside_the_program),
 	    cmocka_unit_test(types_come_from_the_program_first),
 	    cmocka_unit_test(symbols_have_addresses),
 	    cmocka_unit_test(kernel_types_are_found),
