@@ -209,6 +209,7 @@ void fsc_machine_free(struct fsc_machine *m)
 	fsc_vec_release(&m->modules);
 	fsc_machine_files_release(m);
 	fsc_btf_free(m->btf);
+	fsc_ksyms_release(&m->ksyms);
 	fsc_types_release(&m->types);
 	fsc_vec_release_owned(&m->owned);
 	fsc_closep(&m->tracefs);

@@ -35,8 +35,9 @@ void fsc_machine_skipped(const struct fsc_machine *m,
 			 void (*fn)(void *arg, const char *name, const char *why), void *arg);
 
 /* Appends a line for each probe that the pattern matches, sorted by kind: "kprobe:vfs_read"; NULL:
- * all that the kernel has, or with -p what the process has. verbose: with the names and types of their arguments. A pattern of a
- * type ("struct task_*") lists types; verbose with their members. 0 lines is no error. */
+ * all that the kernel has, or with -p what the process has. verbose: with the names and types of
+ * their arguments. A pattern of a type ("struct task_*") lists types; verbose with their members. 0
+ * lines is no error. */
 int fsc_machine_list(struct fsc_machine *m, const char *pattern, bool verbose, struct fsc_buf *b,
 		     struct fsc_err *err);
 

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "kernel/ksyms.h"
 #include "probe/target.h"
 #include "types/types.h"
 #include "world/machine.h"
@@ -22,6 +23,9 @@ struct fsc_machine {
 	struct fsc_vec modules; /* struct fsc_machine_module */
 	struct fsc_vec files;	/* struct fsc_machine_file *: see world/files.h */
 	int tracefs;		/* -1: not opened yet */
+	unsigned kprobes;	/* questions about kernel functions */
+	struct fsc_ksyms ksyms; /* all of them, if ksyms_read */
+	bool ksyms_read;
 };
 
 struct fsc_machine_module {

@@ -88,6 +88,16 @@ static int add_kprobe(struct kprobe_search *s, const char *module, const struct 
 	return fsc_matches_add(s->to, &p, err);
 }
 
+/* Reading them takes long, keeping them takes memory: the first question reads for itself, a second
+ * one for all that follow. */
+static int know_functions(struct fsc_machine *m, struct fsc_err *err)
+{
+	if (!m->kprobes++ || m->ksyms_read)
+		return 0;
+	m->ksyms_read = true;
+	return fsc_ksyms_load(NULL, NULL, NULL, &m->ksyms, err);
+}
+
 static int search_kprobe(void *arg, const char *module, struct fsc_err *err)
 {
 	struct kprobe_search *s = arg;
@@ -100,18 +110,26 @@ static int search_kprobe(void *arg, const char *module, struct fsc_err *err)
 	    .function = (char *)s->func,
 	    .offset = s->offset,
 	};
+	struct fsc_scope scope = {0};
 	struct fsc_err why = {0};
 	int rc;
 
 	if (!t)
 		return -ENOMEM;
-	rc = spec.kind->resolve(&spec, &(struct fsc_scope){0}, t, &why);
+	rc = know_functions(s->to->m, err);
+	if (rc)
+		return rc;
+	if (s->to->m->ksyms_read)
+		scope.kernel = &s->to->m->ksyms;
+	rc = spec.kind->resolve(&spec, &scope, t, &why);
 	if (rc == -ENOENT && s->many)
 		return 0;
-	if (rc) {
+	if (rc && err)
 		*err = why;
+	if (rc == -ENOENT && !strstr(why.hint, "did you mean"))
+		return fsc_err_hint(err, "list them with: funcscope run -l 'kprobe:*'");
+	if (rc)
 		return rc;
-	}
 	/* What the compiler made of a function counts only if there is nothing of that name. */
 	exact = !fsc_written_is_pattern(s->func) && !s->offset && has_exact(t, s->func);
 	for (size_t i = 0; !rc && i < fsc_targets_count(t); i++) {
