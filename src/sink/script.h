@@ -70,4 +70,21 @@ unsigned fsc_script_digits(uint64_t interval_ns);
 void fsc_script_format(const struct fsc_script_style *s, const char *format, size_t n,
 		       const struct fsc_value *values, size_t n_values, struct fsc_buf *b);
 
+/* The books of a script. */
+struct fsc_script_loss {
+	const char *name; /* NULL: none */
+	uint64_t n;
+};
+
+struct fsc_script_books {
+	uint64_t kept; /* events that were read */
+	/* [0] are events, the others are what else could not be stored. */
+	struct fsc_script_loss lost[16];
+	uint64_t missed; /* hits that the kernel did not deliver */
+	uint64_t cut;	 /* strings */
+	size_t attached, refused;
+};
+
+void fsc_script_books(const struct fsc_script_books *books, struct fsc_buf *b);
+
 #endif

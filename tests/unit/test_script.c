@@ -1,0 +1,301 @@
+/* src/engine/script*.c and src/source/script*.c, with a plan that is written out here: what its
+ * programs store and send arrives as values, and what the verifier refuses has a place. Skipped
+ * where programs cannot be loaded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "engine/session.h"
+#include "engine/script.h"
+#include "sink/script.h"
+#include "source/script.h"
+
+/* ---- instructions ---- */
+
+#define MOV(d, i)                                                                                  \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = (d), .imm = (i)                    \
+	}
+#define MOV_REG(d, s)                                                                              \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = (d), .src_reg = (s)                \
+	}
+#define ADD(d, i)                                                                                  \
+	{                                                                                          \
+		.code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = (d), .imm = (i)                    \
+	}
+#define STORE(d, o, i)                                                                             \
+	{                                                                                          \
+		.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = (d), .off = (o), .imm = (i)          \
+	}
+#define LOAD(d, s, o)                                                                              \
+	{                                                                                          \
+		.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = (d), .src_reg = (s), .off = (o)     \
+	}
+#define CALL(f)                                                                                    \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_CALL, .imm = (f)                                             \
+	}
+#define EXIT                                                                                       \
+	{                                                                                          \
+		.code = BPF_JMP | BPF_EXIT                                                         \
+	}
+#define MAP_OF(d)                                                                                  \
+	{.code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = (d), .src_reg = BPF_PSEUDO_MAP_FD},         \
+	{                                                                                          \
+		.code = 0                                                                          \
+	}
+
+enum { RING, GLOBALS, LOSSES, KEYED, SCALAR, MAPS };
+
+static const struct fsc_vtype u64_type = {.kind = FSC_V_INT, .size = 8},
+			      i64_type = {.kind = FSC_V_INT, .size = 8, .is_signed = true},
+			      count_type = {.kind = FSC_V_COUNT, .size = 8};
+
+static const struct fsc_plan_map maps[MAPS] = {
+    [RING] = {.role = FSC_PMAP_RING, .name = "ring", .type = BPF_MAP_TYPE_RINGBUF},
+    [GLOBALS] = {.role = FSC_PMAP_GLOBALS,
+		 .name = "globals",
+		 .type = BPF_MAP_TYPE_ARRAY,
+		 .key_size = 4,
+		 .value_size = sizeof(struct fsc_plan_globals),
+		 .max_entries = 1},
+    [LOSSES] = {.role = FSC_PMAP_LOSSES,
+		.name = "losses",
+		.type = BPF_MAP_TYPE_PERCPU_ARRAY,
+		.key_size = 4,
+		.value_size = 8,
+		.max_entries = FSC_PLOSS_MAX},
+    [KEYED] = {.role = FSC_PMAP_SCRIPT,
+	       .name = "@a",
+	       .type = BPF_MAP_TYPE_HASH,
+	       .key_size = 8,
+	       .value_size = 8,
+	       .max_entries = 16,
+	       .key = &i64_type,
+	       .value = &u64_type,
+	       .printed = true},
+    [SCALAR] = {.role = FSC_PMAP_SCRIPT,
+		.name = "@n",
+		.type = BPF_MAP_TYPE_PERCPU_ARRAY,
+		.key_size = 4,
+		.value_size = 16,
+		.max_entries = 1,
+		.per_cpu = true,
+		.scalar = true,
+		.value = &count_type,
+		.set_offset = 8,
+		.printed = true},
+};
+
+/* @a[-1] = 7; then the event {0, 42}. */
+static struct bpf_insn begin_insns[] = {STORE(10, -8, -1),
+					STORE(10, -16, 7),
+					MAP_OF(1),
+					MOV_REG(2, 10),
+					ADD(2, -8),
+					MOV_REG(3, 10),
+					ADD(3, -16),
+					MOV(4, 0),
+					CALL(BPF_FUNC_map_update_elem),
+					STORE(10, -16, 0),
+					STORE(10, -8, 42),
+					MAP_OF(1),
+					MOV_REG(2, 10),
+					ADD(2, -16),
+					MOV(3, 16),
+					MOV(4, 0),
+					CALL(BPF_FUNC_ringbuf_output),
+					MOV(0, 0),
+					EXIT};
+static struct fsc_plan_reloc begin_relocs[] = {{.kind = FSC_RELOC_MAP, .insn = 2, .map = KEYED},
+					       {.kind = FSC_RELOC_MAP, .insn = 12, .map = RING}};
+
+/* Follows 0. */
+static struct bpf_insn bad_insns[] = {MOV(1, 0), LOAD(0, 1, 0), EXIT};
+static struct fsc_plan_line bad_lines[] = {{0, 1, 1, 5}, {1, 2, 3, 4}};
+
+static struct bpf_insn nothing_insns[] = {MOV(0, 0), EXIT};
+
+static const struct fsc_point begin = {.kind = FSC_POINT_BEGIN, .name = "BEGIN"};
+static const struct fsc_point timer = {
+    .kind = FSC_POINT_INTERVAL, .name = "interval:ms:1", .period = 1000000};
+static const struct fsc_point absent = {
+    .kind = FSC_POINT_TRACEPOINT, .name = "tracepoint:none:none", .event_id = 999999};
+
+static uint64_t cookie;
+
+#define PROG(k, point, code)                                                                       \
+	{                                                                                          \
+		.name = "test", .title = #point, .kind = (k),                                      \
+		.points = (const struct fsc_point *[]){&point}, .cookies = &cookie, .n_points = 1, \
+		.insns = code, .n_insns = sizeof(code) / sizeof(code[0])                           \
+	}
+
+static const char *const lines[] = {"BEGIN", "{ *0; }"};
+
+static struct fsc_plan plan_of(const struct fsc_plan_prog *progs, size_t n)
+{
+	return (struct fsc_plan){.maps = maps,
+				 .n_maps = MAPS,
+				 .progs = progs,
+				 .n_progs = n,
+				 .ring = RING,
+				 .globals = GLOBALS,
+				 .losses = LOSSES,
+				 .source_name = "stdin",
+				 .source_lines = lines,
+				 .n_source_lines = 2,
+				 .config = {.license = "GPL", .log_size = 1000000}};
+}
+
+static struct fsc_script *load(const struct fsc_plan *p, struct fsc_err *err)
+{
+	const struct fsc_script_opts opts = {.n_cpus = (unsigned)sysconf(_SC_NPROCESSORS_CONF)};
+	struct fsc_script *s = NULL;
+
+	fsc_script_load(p, &opts, &s, err);
+	return s;
+}
+
+static bool may_load(void)
+{
+	struct fsc_err err = {0};
+
+	if (!fsc_session_possible(&err))
+		return true;
+	print_message("%s\n", err.msg);
+	return false;
+}
+
+static int count_record(const void *record, size_t size, void *arg)
+{
+	uint64_t words[2];
+
+	assert_int_equal(size, sizeof(words));
+	memcpy(words, record, sizeof(words));
+	assert_int_equal(words[0], 0);
+	assert_int_equal(words[1], 42);
+	++*(int *)arg;
+	return 0;
+}
+
+static void what_is_stored_and_sent_arrives(void **state)
+{
+	static const struct fsc_plan_arg arg = {&u64_type, 8};
+	static const struct fsc_plan_event event = {
+	    .action = FSC_ACT_PRINT, .size = 16, .args = &arg, .n_args = 1};
+	struct fsc_plan_prog progs[] = {PROG(FSC_POINT_BEGIN, begin, begin_insns)};
+	struct fsc_plan p = plan_of(progs, 1);
+	const uint64_t record[] = {0, 42};
+	struct fsc_readings *r = NULL;
+	struct fsc_err err = {0};
+	struct fsc_value v, *values;
+	struct fsc_script *s;
+	uint32_t zero = 0;
+	uint64_t n[2 * 1024] = {0};
+	int records = 0;
+
+	(void)state;
+	if (!may_load())
+		skip();
+	progs[0].relocs = begin_relocs;
+	progs[0].n_relocs = 2;
+	s = load(&p, &err);
+	if (!s)
+		fail_msg("%s", err.msg);
+	assert_int_equal(fsc_readings_new(s, &r, &err), 0);
+	assert_int_equal(fsc_script_run(s, FSC_POINT_END, 0, &err), 0);
+	assert_int_equal(fsc_script_run(s, FSC_POINT_BEGIN, 0, &err), 0);
+	assert_int_equal(fsc_script_drain(s, count_record, &records, &err), 0);
+	assert_int_equal(records, 1);
+	assert_int_equal(fsc_script_records(s), 1);
+	assert_int_equal(fsc_readings_map(r, KEYED, 0, 0, &v, &err), 0);
+	assert_int_equal(v.kind, FSC_VALUE_MAP);
+	assert_int_equal(v.list.n, 1);
+	assert_int_equal(v.list.keys[0].i, -1);
+	assert_int_equal(v.list.at[0].u, 7);
+	assert_int_equal(fsc_readings_event(r, &event, record, sizeof(record), &values, &err), 0);
+	assert_int_equal(values[0].u, 42);
+	assert_int_equal(fsc_readings_event(r, &event, record, 12, &values, &err), -EPROTO);
+	/* Without keys, and never set. */
+	assert_int_equal(fsc_readings_map(r, SCALAR, 0, 0, &v, &err), 0);
+	assert_int_equal(v.kind, FSC_VALUE_NONE);
+	assert_true(fsc_script_lookup(s, SCALAR, &zero, n));
+	assert_int_equal(fsc_script_zero(s, KEYED, &err), 0);
+	assert_int_equal(fsc_readings_map(r, KEYED, 0, 0, &v, &err), 0);
+	assert_int_equal(v.list.at[0].u, 0);
+	assert_int_equal(fsc_script_clear(s, KEYED, &err), 0);
+	assert_int_equal(fsc_readings_map(r, KEYED, 0, 0, &v, &err), 0);
+	assert_int_equal(v.list.n, 0);
+	assert_int_equal(fsc_script_loss(s, FSC_PLOSS_RING), 0);
+	fsc_readings_free(r);
+	fsc_script_free(s);
+}
+
+static void a_refusal_has_its_place(void **state)
+{
+	struct fsc_plan_prog progs[] = {PROG(FSC_POINT_BEGIN, begin, bad_insns)};
+	struct fsc_plan p = plan_of(progs, 1);
+	struct fsc_err err = {0};
+
+	(void)state;
+	if (!may_load())
+		skip();
+	progs[0].lines = bad_lines;
+	progs[0].n_lines = 2;
+	assert_null(load(&p, &err));
+	if (strncmp(err.msg, "stdin:2:3: the kernel refuses '*0; ' in begin: R1 invalid mem access",
+		    60))
+		fail_msg("%s", err.msg);
+	assert_non_null(strstr(err.hint, "check the pointer"));
+}
+
+/* With missing_probes=error nothing stays attached, with warn what is left goes on. */
+static void what_cannot_be_attached_is_named(void **state)
+{
+	struct fsc_plan_prog progs[] = {PROG(FSC_POINT_INTERVAL, timer, nothing_insns),
+					PROG(FSC_POINT_TRACEPOINT, absent, nothing_insns)};
+	struct fsc_plan p = plan_of(progs, 2);
+	struct fsc_err err = {0};
+	struct fsc_script *s;
+
+	(void)state;
+	if (!may_load())
+		skip();
+	s = load(&p, &err);
+	if (!s)
+		fail_msg("%s", err.msg);
+	assert_true(fsc_script_attach(s, &err) < 0);
+	assert_non_null(strstr(err.msg, "cannot attach tracepoint:none:none"));
+	fsc_script_free(s);
+	p.config.missing_probes = FSC_MISSING_IGNORE;
+	s = load(&p, &err);
+	assert_non_null(s);
+	assert_int_equal(fsc_script_attach(s, &err), 0);
+	assert_int_equal(fsc_script_attached(s), 1);
+	assert_int_equal(fsc_script_refused(s)->n, 1);
+	fsc_script_detach(s);
+	fsc_script_detach(s);
+	assert_int_equal(fsc_script_missed(s), 0);
+	fsc_script_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(what_is_stored_and_sent_arrives),
+	    cmocka_unit_test(a_refusal_has_its_place),
+	    cmocka_unit_test(what_cannot_be_attached_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
