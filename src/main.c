@@ -77,6 +77,12 @@ static void hold_standard_descriptors(void)
 			open("/dev/null", O_RDONLY); /* the lowest that is free: this one */
 }
 
+/* By a symbolic link of that name, scripts that begin with #!/usr/bin/bpftrace run as they are. */
+static bool is_called_bpftrace(const char *path)
+{
+	return path && !strcmp(fsc_str_base(path), "bpftrace");
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
@@ -87,10 +93,12 @@ int main(int argc, char **argv)
 	if (!name)
 		return exit_code(fsc_err_usage(&err, "no command given; see: funcscope --help"),
 				 &err);
-	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+	if (!is_called_bpftrace(argv[0]) && (!strcmp(name, "--help") || !strcmp(name, "-h")))
 		return exit_code(fsc_cmd_overview(&err), &err);
 	if (!strcmp(name, "--version") || !strcmp(name, "-V"))
 		return exit_code(fsc_cmd_version(&err), &err);
+	if (is_called_bpftrace(argv[0]))
+		return run(fsc_cmd_find("run"), argc, argv);
 	cmd = fsc_cmd_find(name);
 	return cmd ? run(cmd, argc - 1, argv + 1) : unknown_command(name);
 }

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 
 #include "base/cleanup.h"
+#include "base/map.h"
 #include "engine/script_priv.h"
 
 static const struct fsc_plan_map *map_at(const struct fsc_script *s, uint32_t map)
@@ -39,31 +40,59 @@ bool fsc_script_lookup(const struct fsc_script *s, uint32_t map, const void *key
 	return !bpf_map_lookup_elem(s->map_fds[map], key, value);
 }
 
-/* The keys as they are now, one after the other: a walk among changes could begin anew for ever.
- * *ret_n of them; the caller frees. */
+/* Growing memory for keys. */
+struct keys {
+	char *at;
+	size_t n, cap, size;
+	struct fsc_map seen;
+};
+
+static int keys_add(struct keys *k, const void *key, struct fsc_err *err)
+{
+	bool is_new;
+
+	if (!fsc_map_put(&k->seen, key, k->size, &is_new))
+		return fsc_err_nomem(err);
+	if (!is_new)
+		return 0;
+	if (k->n == k->cap) {
+		size_t cap = k->cap ? 2 * k->cap : 64;
+		char *more = realloc(k->at, cap * k->size);
+
+		if (!more)
+			return fsc_err_nomem(err);
+		k->at = more;
+		k->cap = cap;
+	}
+	memcpy(k->at + k->n++ * k->size, key, k->size);
+	return 0;
+}
+
+/* The keys as they are now, one after the other; *ret_n of them, the caller frees. Where a key is
+ * removed under a walk it begins anew: each key counts once, and there is an end. */
 static int read_keys(const struct fsc_script *s, uint32_t map, char **ret, size_t *ret_n,
 		     struct fsc_err *err)
 {
-	size_t size = map_at(s, map)->key_size, n = 0, cap = 64;
-	FSC_AUTO(fsc_freep) char *keys = malloc(cap * size);
-	const void *previous = NULL;
+	const struct fsc_plan_map *m = map_at(s, map);
+	struct keys k = {.size = m->key_size};
+	FSC_AUTO(fsc_freep) char *key = malloc(m->key_size), *next = malloc(m->key_size);
+	size_t steps = 2 * (size_t)m->max_entries;
+	bool begun = false;
+	int rc = key && next ? 0 : fsc_err_nomem(err);
 
-	if (!keys)
-		return fsc_err_nomem(err);
-	while (n < map_at(s, map)->max_entries &&
-	       !bpf_map_get_next_key(s->map_fds[map], previous, keys + n * size)) {
-		if (++n == cap) {
-			char *more = realloc(keys, 2 * cap * size);
-
-			if (!more)
-				return fsc_err_nomem(err);
-			keys = more;
-			cap *= 2;
-		}
-		previous = keys + (n - 1) * size;
+	while (!rc && steps-- && k.n < m->max_entries &&
+	       !bpf_map_get_next_key(s->map_fds[map], begun ? key : NULL, next)) {
+		rc = keys_add(&k, next, err);
+		memcpy(key, next, m->key_size);
+		begun = true;
 	}
-	*ret = fsc_take(&keys);
-	*ret_n = n;
+	fsc_map_release(&k.seen);
+	if (rc) {
+		free(k.at);
+		return rc;
+	}
+	*ret = k.at;
+	*ret_n = k.n;
 	return 0;
 }
 

@@ -11,8 +11,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <bpf/libbpf.h>
+#include <linux/perf_event.h>
+
+#include "base/clock.h"
+#include "engine/self.h"
 #include "engine/session.h"
 #include "engine/script.h"
 #include "sink/script.h"
@@ -289,9 +295,126 @@ static void what_cannot_be_attached_is_named(void **state)
 	fsc_script_free(s);
 }
 
+/* ---- what fires ---- */
+
+/* The event {0, 42}. */
+static struct bpf_insn event_insns[] = {STORE(10, -16, 0), STORE(10, -8, 42),
+					MAP_OF(1),	   MOV_REG(2, 10),
+					ADD(2, -16),	   MOV(3, 16),
+					MOV(4, 0),	   CALL(BPF_FUNC_ringbuf_output),
+					MOV(0, 0),	   EXIT};
+static struct fsc_plan_reloc event_relocs[] = {{.kind = FSC_RELOC_MAP, .insn = 2, .map = RING}};
+
+static volatile uint64_t watched;
+
+static void call_thrice(void)
+{
+	for (int i = 0; i < 3; i++)
+		fsc_self_ordinary();
+}
+
+static void write_thrice(void)
+{
+	for (int i = 0; i < 3; i++)
+		watched++;
+}
+
+static void touch_pages(void)
+{
+	enum { SIZE = 1 << 20 };
+	volatile char *p =
+	    mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	for (size_t i = 0; i < SIZE; i += 4096)
+		p[i] = 1;
+	munmap((void *)p, SIZE);
+}
+
+static void burn_time(void)
+{
+	uint64_t until = fsc_clock_ns(CLOCK_PROCESS_CPUTIME_ID) + 50000000;
+
+	while (fsc_clock_ns(CLOCK_PROCESS_CPUTIME_ID) < until)
+		;
+}
+
+/* Attaches the event's program to the point, lets it fire, and returns how many events arrived; -1
+ * and a message: it cannot be attached here. */
+static int fire(const struct fsc_point *point, void (*provoke)(void))
+{
+	struct fsc_plan_prog progs[] = {PROG(point->kind, *point, event_insns)};
+	struct fsc_plan p = plan_of(progs, 1);
+	struct fsc_err err = {0};
+	struct fsc_script *s;
+	int records = 0;
+
+	progs[0].title = point->name;
+	progs[0].relocs = event_relocs;
+	progs[0].n_relocs = 1;
+	s = load(&p, &err);
+	if (!s || fsc_script_attach(s, &err)) {
+		print_message("%s: %s\n", point->name, err.msg);
+		fsc_script_free(s);
+		return -1;
+	}
+	assert_int_equal(fsc_script_attached(s), 1);
+	provoke();
+	assert_int_equal(fsc_script_iterate(s, &err), 0);
+	fsc_script_detach(s);
+	provoke(); /* nothing fires any more */
+	assert_int_equal(fsc_script_drain(s, count_record, &records, &err), 0);
+	fsc_script_free(s);
+	return records;
+}
+
+static void probes_of_each_kind_fire(void **state)
+{
+	struct fsc_point function = {
+	    .kind = FSC_POINT_UPROBE, .name = "uprobe", .target = FSC_SELF_PATH, .pid = getpid()};
+	const struct fsc_point samples = {
+	    .kind = FSC_POINT_PROFILE, .name = "profile", .frequency = 999, .pid = getpid()};
+	const struct fsc_point faults = {.kind = FSC_POINT_SOFTWARE,
+					 .name = "software",
+					 .perf_type = PERF_TYPE_SOFTWARE,
+					 .perf_config = PERF_COUNT_SW_PAGE_FAULTS,
+					 .period = 1,
+					 .pid = getpid()};
+	const struct fsc_point raw = {
+	    .kind = FSC_POINT_RAWTRACEPOINT, .name = "rawtracepoint", .func = "sys_enter"};
+	const struct fsc_point memory = {.kind = FSC_POINT_WATCHPOINT,
+					 .name = "watchpoint",
+					 .address = (uint64_t)(uintptr_t)&watched,
+					 .length = 8,
+					 .access = 2,
+					 .watch_arg = -1,
+					 .pid = getpid()};
+	const struct fsc_point tasks = {
+	    .kind = FSC_POINT_ITER,
+	    .name = "iter:task",
+	    .btf_fd = -1,
+	    .btf_id = (uint32_t)libbpf_find_vmlinux_btf_id("task", BPF_TRACE_ITER)};
+	int n;
+
+	(void)state;
+	if (!may_load())
+		skip();
+	assert_int_equal(fsc_self_offset(fsc_self_ordinary, &function.address, NULL), 0);
+	assert_int_equal(fire(&function, call_thrice), 3);
+	function.kind = FSC_POINT_URETPROBE;
+	assert_int_equal(fire(&function, call_thrice), 3);
+	assert_true(fire(&samples, burn_time) > 0);
+	assert_true(fire(&faults, touch_pages) >= 256);
+	assert_true(fire(&raw, touch_pages) > 0);
+	n = fire(&memory, write_thrice);
+	assert_true(n == 3 || n < 0); /* not every machine has such registers */
+	n = fire(&tasks, write_thrice);
+	assert_true(n > 1 || n < 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(probes_of_each_kind_fire),
 	    cmocka_unit_test(what_is_stored_and_sent_arrives),
 	    cmocka_unit_test(a_refusal_has_its_place),
 	    cmocka_unit_test(what_cannot_be_attached_is_named),
