@@ -368,6 +368,25 @@ static int on_record(const void *record, size_t size, void *arg)
 	return rc;
 }
 
+/* Of a packet the kernel copies as much as there was room for. */
+static int on_packet(const void *record, size_t size, void *arg)
+{
+	const struct draining *d = arg;
+	const struct fsc_plan *p = d->e->plan;
+	struct fsc_plan_skb head;
+
+	if (size < sizeof(head))
+		return fsc_err_set(d->err, EPROTO, "a packet of the script is too short");
+	memcpy(&head, record, sizeof(head));
+	if (head.event >= p->n_events || !p->events[head.event].text)
+		return fsc_err_set(d->err, EPROTO, "the script sent a packet that nobody knows");
+	size -= sizeof(head);
+	return fsc_pcaps_write(
+	    &d->e->pcaps, p->events[head.event].text, fsc_readings_wall(d->e->readings, head.ns),
+	    (const char *)record + sizeof(head),
+	    (uint32_t)(head.length < size ? head.length : size), (uint32_t)head.length, d->err);
+}
+
 int fsc_run_events_drain(struct fsc_run_events *e, struct fsc_err *err)
 {
 	struct draining d = {e, err};
@@ -375,6 +394,8 @@ int fsc_run_events_drain(struct fsc_run_events *e, struct fsc_err *err)
 
 	if (!rc)
 		rc = fsc_script_drain(e->script, on_record, &d, err);
+	if (!rc)
+		rc = fsc_script_drain_packets(e->script, on_packet, &d, err);
 	if (!rc && fflush(e->out))
 		rc = fsc_err_sys(err, errno, "cannot write the script's output");
 	return rc;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "cmd/run_pcap.h"
 #include "engine/script.h"
 #include "sink/script.h"
 #include "source/script.h"
@@ -18,7 +19,8 @@ struct fsc_run_events {
 	FILE *out;	      /* of data; messages of the text format go to stderr */
 	bool flush;	      /* after each event, not only after all that were pending */
 	const sigset_t *mask; /* of the commands that a script runs */
-	bool stop;	      /* exit() was called: */
+	struct fsc_pcaps pcaps;
+	bool stop; /* exit() was called: */
 	int exit_code;
 };
 

@@ -152,7 +152,9 @@ static int open_script(struct fsc_script *s, struct fsc_err *err)
 		rc = create_map(s, i, err);
 	if (!rc)
 		rc = load_progs(s, err);
-	return rc ? rc : open_ring(s, err);
+	if (!rc)
+		rc = open_ring(s, err);
+	return rc ? rc : fsc_script_open_packets(s, err);
 }
 
 static int *new_fds(size_t n)
@@ -212,6 +214,7 @@ void fsc_script_free(struct fsc_script *s)
 		return;
 	fsc_attacher_release(&s->attacher);
 	ring_buffer__free(s->ring);
+	fsc_script_close_packets(s);
 	close_vec(&s->iters);
 	close_vec(&s->own);
 	fsc_vec_release(&s->refused);
@@ -295,7 +298,7 @@ uint64_t fsc_script_loss(const struct fsc_script *s, enum fsc_plan_loss which)
 	const struct fsc_plan_map *m = &s->plan->maps[s->plan->losses];
 	uint64_t *values = calloc(1, fsc_script_value_size(s, s->plan->losses));
 	uint32_t key = which;
-	uint64_t sum = 0;
+	uint64_t sum = which == FSC_PLOSS_RING ? s->packets_lost : 0;
 
 	if (values && which < m->max_entries && fsc_script_lookup(s, s->plan->losses, &key, values))
 		for (unsigned i = 0; i < fsc_script_parts(s, s->plan->losses); i++)

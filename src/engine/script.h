@@ -63,6 +63,13 @@ int fsc_script_drain(struct fsc_script *s, int (*fn)(const void *record, size_t 
 /* Records read so far. */
 uint64_t fsc_script_records(const struct fsc_script *s);
 
+/* Packets of skboutput(), which come another way: likewise. -1: the script has none. The record
+ * begins with a struct fsc_plan_skb. */
+int fsc_script_packets_fd(const struct fsc_script *s);
+int fsc_script_drain_packets(struct fsc_script *s,
+			     int (*fn)(const void *record, size_t size, void *arg), void *arg,
+			     struct fsc_err *err);
+
 /* ---- maps ---- */
 
 /* Calls fn for each element of a map. A value per CPU: one after the other, each rounded up to 8

@@ -5,6 +5,7 @@
 #include "engine/attacher.h"
 #include "engine/script.h"
 
+struct perf_buffer;
 struct ring_buffer;
 
 /* How a program is loaded; what it is attached to decides. */
@@ -38,8 +39,17 @@ struct fsc_script {
 	int (*record_fn)(const void *record, size_t size, void *arg);
 	void *record_arg;
 	uint64_t records;
+	struct perf_buffer *packets; /* NULL: none */
+	int (*packet_fn)(const void *record, size_t size, void *arg);
+	void *packet_arg;
+	int packet_rc;
+	uint64_t packets_lost;
 	bool detached;
 };
+
+/* script_packets.c: opens and closes the way of skboutput(). */
+int fsc_script_open_packets(struct fsc_script *s, struct fsc_err *err);
+void fsc_script_close_packets(struct fsc_script *s);
 
 /* script_load.c: a descriptor that the caller owns, or -errno and err. */
 int fsc_script_load_prog(struct fsc_script *s, const struct fsc_plan_prog *p,

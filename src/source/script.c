@@ -81,6 +81,11 @@ uint64_t fsc_readings_cut(const struct fsc_readings *r)
 	return r->cut;
 }
 
+uint64_t fsc_readings_wall(const struct fsc_readings *r, uint64_t boot_ns)
+{
+	return boot_ns + (uint64_t)r->wall_minus[FSC_CLOCK_BOOT];
+}
+
 int fsc_readings_event(struct fsc_readings *r, const struct fsc_plan_event *e, const void *record,
 		       size_t size, struct fsc_value **ret, struct fsc_err *err)
 {

@@ -26,6 +26,8 @@ int fsc_readings_event(struct fsc_readings *r, const struct fsc_plan_event *e, c
  * entries, those with the highest values (0: all); numbers are divided by div (0: they are not). */
 int fsc_readings_map(struct fsc_readings *r, uint32_t map, uint64_t top, uint64_t div,
 		     struct fsc_value *ret, struct fsc_err *err);
+/* A time of the boot clock as time since 1970, in ns. */
+uint64_t fsc_readings_wall(const struct fsc_readings *r, uint64_t boot_ns);
 /* Strings that were longer than their memory. */
 uint64_t fsc_readings_cut(const struct fsc_readings *r);
 

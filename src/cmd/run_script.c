@@ -1,0 +1,383 @@
+/* The run of a script. Its text becomes a plan (lang/), which the kernel carries out
+ * (engine/script.h); what it sends and stores is printed as bpftrace prints it. */
+#include "cmd/run_script.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "run/pids.h"
+#include "run/run.h"
+#include "world/machine.h"
+
+/* Seconds between two readings of what processes have mapped. */
+#define TICK 0.1
+
+struct script_run {
+	const struct fsc_run_script *o;
+	struct fsc_vec pid_numbers; /* pid_t: of -p, or the command */
+	struct fsc_pids pids;
+	struct fsc_run *run;
+	struct fsc_machine *machine;
+	struct fsc_plan *plan;
+	struct fsc_script *script;
+	struct fsc_run_events events;
+	sigset_t self; /* signals that the script has a probe for */
+};
+
+/* ---- compiling ---- */
+
+static int compile(struct script_run *s, struct fsc_err *err)
+{
+	const struct fsc_vec *pids = &s->o->pids;
+	const struct fsc_lang_opts opts = {
+	    .source_name = s->o->name,
+	    .params = s->o->params.data,
+	    .n_params = s->o->params.n,
+	    .named = s->o->named.data,
+	    .n_named = s->o->named.n,
+	    .config = s->o->config.data,
+	    .n_config = s->o->config.n,
+	    .unsafe = s->o->is_unsafe,
+	    .helper_errors = s->o->helper_errors,
+	    .pid = pids->n ? *FSC_AT(pid_t, pids, 0) : 0,
+	    .has_cpid = s->o->command != NULL,
+	    .tests = s->o->tests,
+	    .benches = s->o->benches,
+	    .warnings = !s->o->no_warnings,
+	};
+	struct fsc_diags diags;
+	struct fsc_buf b = {0};
+	int rc;
+
+	fsc_diags_init(&diags);
+	rc = fsc_lang_compile(s->o->text, s->o->n_text, &opts, fsc_machine_world(s->machine),
+			      &s->plan, &diags, err);
+	fsc_diags_format(&diags, s->o->name, s->o->text, s->o->n_text, &b);
+	if (diags.list.n)
+		fsc_sink_print(stderr, &b, NULL);
+	fsc_buf_release(&b);
+	if (rc && diags.list.n && err)
+		snprintf(err->msg, sizeof(err->msg), "the script is not run");
+	fsc_diags_release(&diags);
+	return rc;
+}
+
+static int open_machine(struct script_run *s, const char *program, struct fsc_err *err)
+{
+	const struct fsc_machine_opts opts = {
+	    .pids = s->pid_numbers.data,
+	    .n_pids = s->pid_numbers.n,
+	    .command = program,
+	    .unsafe = s->o->is_unsafe,
+	};
+
+	return fsc_machine_new(&opts, &s->machine, err);
+}
+
+static void log_skipped(void *arg, const char *name, const char *why)
+{
+	(void)arg;
+	fsc_log(FSC_LOG_WARN, "%s is not probed: %s", name, why);
+}
+
+/* ---- the run ---- */
+
+static int on_events(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct script_run *s = arg;
+	int rc = fsc_run_events_drain(&s->events, err);
+
+	(void)n;
+	if (s->events.stop)
+		loop->stop = true;
+	return rc;
+}
+
+static int on_self(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct script_run *s = arg;
+	int rc = fsc_script_run(s->script, FSC_POINT_SELF, n, err);
+
+	return rc ? rc : on_events(loop, 0, s, err);
+}
+
+static int on_exit_of(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct script_run *s = arg;
+
+	(void)loop, (void)n, (void)err;
+	if (!fsc_pids_take_exited(&s->pids, NULL, NULL))
+		fsc_run_all_exited(s->run, s->pids.all.n);
+	return 0;
+}
+
+static int watch_pids(struct script_run *s, struct fsc_err *err)
+{
+	int rc = 0;
+
+	fsc_pids_init(&s->pids, &s->run->loop, on_exit_of, s);
+	for (size_t i = 0; !rc && i < s->o->pids.n; i++) {
+		const pid_t *pid = FSC_AT(pid_t, &s->o->pids, i);
+
+		rc = fsc_vec_add(&s->pid_numbers, pid, err);
+		if (!rc)
+			rc = fsc_pids_add(&s->pids, *pid, err);
+	}
+	return rc;
+}
+
+/* Those that a probe of the script is for do not end the run. */
+static int watch_signals(struct script_run *s, struct fsc_err *err)
+{
+	bool any = false;
+
+	sigemptyset(&s->self);
+	for (int n = 1; n < NSIG; n++)
+		if (fsc_script_has(s->script, FSC_POINT_SELF, n) && !sigaddset(&s->self, n))
+			any = true;
+	if (!any)
+		return 0;
+	sigprocmask(SIG_BLOCK, &s->self, NULL);
+	return fsc_loop_signals(&s->run->loop, &s->self, on_self, s, err);
+}
+
+static int load_plan(struct script_run *s, struct fsc_err *err)
+{
+	const struct fsc_script_opts opts = {.n_cpus = fsc_machine_world(s->machine)->n_cpus,
+					     .cpid = s->run->child.pid};
+	int rc = fsc_script_load(s->plan, &opts, &s->script, err);
+
+	if (!rc)
+		rc = fsc_readings_new(s->script, &s->events.readings, err);
+	s->events.script = s->script;
+	s->events.plan = s->plan;
+	s->events.mask = &s->run->old_mask;
+	return rc;
+}
+
+static int run_open(struct fsc_run *r, struct fsc_err *err)
+{
+	struct script_run *s = r->state;
+	int rc;
+
+	s->run = r;
+	if (r->child.pid)
+		rc = fsc_vec_add(&s->pid_numbers, &r->child.pid, err);
+	else
+		rc = watch_pids(s, err);
+	if (!rc)
+		rc = open_machine(s, r->opts->command ? r->opts->command[0] : NULL, err);
+	if (!rc)
+		rc = compile(s, err);
+	if (!rc)
+		rc = load_plan(s, err);
+	if (rc)
+		return rc;
+	if (!s->o->quiet)
+		fsc_machine_skipped(s->machine, log_skipped, NULL);
+	rc = watch_signals(s, err);
+	if (!rc && fsc_script_packets_fd(s->script) >= 0)
+		rc = fsc_loop_watch_fd(&r->loop, fsc_script_packets_fd(s->script), on_events, s,
+				       err);
+	return rc ? rc
+		  : fsc_loop_watch_fd(&r->loop, fsc_script_events_fd(s->script), on_events, s, err);
+}
+
+static int run_attach(struct fsc_run *r, struct fsc_err *err)
+{
+	struct script_run *s = r->state;
+	int rc;
+
+	s->events.out = r->sink.out;
+	s->events.style.terminal = r->sink.out == stdout && isatty(STDOUT_FILENO);
+	rc = fsc_script_run(s->script, FSC_POINT_BEGIN, 0, err);
+	if (!rc)
+		rc = fsc_script_attach(s->script, err);
+	if (!rc && s->o->tests)
+		rc = fsc_script_run(s->script, FSC_POINT_TEST, 0, err);
+	if (!rc && s->o->benches)
+		rc = fsc_script_run(s->script, FSC_POINT_BENCH, 0, err);
+	return rc;
+}
+
+static void run_ready(struct fsc_run *r)
+{
+	struct script_run *s = r->state;
+	struct fsc_buf b = {0};
+
+	if (!s->o->quiet) {
+		s->events.sink->attached(fsc_script_attached(s->script), &b);
+		fsc_sink_print(s->events.sink->notes_aside ? stderr : s->events.out, &b, NULL);
+	}
+	/* bpftrace's own tests wait for this line. */
+	if (getenv("__BPFTRACE_NOTIFY_PROBES_ATTACHED")) {
+		b = (struct fsc_buf){0};
+		fsc_buf_puts(&b, "__BPFTRACE_NOTIFY_PROBES_ATTACHED\n");
+		fsc_sink_print(stdout, &b, NULL);
+	}
+}
+
+/* Whether there is nothing to wait for once the iterators have been read. */
+static bool only_iterates(const struct fsc_plan *p)
+{
+	bool iterates = false;
+
+	for (size_t i = 0; i < p->n_progs; i++) {
+		if (p->progs[i].kind == FSC_POINT_ITER)
+			iterates = true;
+		else if (p->progs[i].kind != FSC_POINT_BEGIN && p->progs[i].kind != FSC_POINT_END)
+			return false;
+	}
+	return iterates;
+}
+
+static void run_started(struct fsc_run *r)
+{
+	struct script_run *s = r->state;
+	struct fsc_err err = {0};
+
+	if (fsc_script_iterate(s->script, &err))
+		fsc_log_err(&err);
+	if (only_iterates(s->plan) || s->o->tests || s->o->benches)
+		r->loop.stop = true;
+}
+
+static int run_tick(struct fsc_run *r, struct fsc_err *err)
+{
+	return on_events(&r->loop, 0, r->state, err);
+}
+
+static int run_detach(struct fsc_run *r, struct fsc_err *err)
+{
+	struct script_run *s = r->state;
+	int rc = fsc_run_events_drain(&s->events, err);
+
+	fsc_script_detach(s->script);
+	if (!rc)
+		rc = fsc_script_run(s->script, FSC_POINT_END, 0, err);
+	return rc ? rc : fsc_run_events_drain(&s->events, err);
+}
+
+static int run_report(struct fsc_run *r, bool last, struct fsc_err *err)
+{
+	struct script_run *s = r->state;
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	(void)last;
+	if (s->events.sink->end)
+		s->events.sink->end(&b);
+	rc = fsc_run_events_write(&s->events, s->events.out, &b, err);
+	if (!rc && s->plan->config.print_maps_on_exit)
+		rc = fsc_run_events_maps(&s->events, err);
+	if (!rc)
+		rc = fsc_pcaps_close(&s->events.pcaps, err);
+	if (!rc && fflush(s->events.out))
+		rc = fsc_err_sys(err, errno, "cannot write the script's output");
+	return rc;
+}
+
+/* On stderr, as scripts' output is for others to parse. */
+static void run_close(struct fsc_run *r)
+{
+	struct script_run *s = r->state;
+	struct fsc_script_books books = {
+	    .kept = fsc_script_records(s->script),
+	    .missed = fsc_script_missed(s->script),
+	    .cut = fsc_readings_cut(s->events.readings),
+	    .attached = fsc_script_attached(s->script),
+	    .refused = fsc_script_refused(s->script)->n,
+	};
+	struct fsc_buf b = {0};
+
+	if (s->o->quiet)
+		return;
+	for (int i = 0; i < FSC_PLOSS_MAX; i++)
+		books.lost[i] =
+		    (struct fsc_script_loss){fsc_plan_loss_names[i], fsc_script_loss(s->script, i)};
+	fsc_script_books(&books, &b);
+	fsc_sink_print(stderr, &b, NULL);
+}
+
+static const struct fsc_run_ops ops = {.open = run_open,
+				       .attach = run_attach,
+				       .ready = run_ready,
+				       .started = run_started,
+				       .tick = run_tick,
+				       .report = run_report,
+				       .detach = run_detach,
+				       .close = run_close};
+
+/* ---- both ways to use it ---- */
+
+static int dump_plan(struct script_run *s, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+	int rc = fsc_lang_dump_tree(s->o->text, s->o->n_text, &b, err);
+
+	if (!rc) {
+		fsc_buf_putc(&b, '\n');
+		fsc_plan_dump(s->plan, &b);
+		return fsc_sink_print(stdout, &b, err);
+	}
+	fsc_buf_release(&b);
+	return rc;
+}
+
+static struct script_run new_run(const struct fsc_run_script *o)
+{
+	struct script_run s = {
+	    .o = o,
+	    .pid_numbers = FSC_VEC_INIT(pid_t),
+	    .events = {.sink = o->sink, .style = o->style, .flush = o->flush},
+	};
+
+	fsc_pcaps_init(&s.events.pcaps);
+	return s;
+}
+
+static void release_run(struct script_run *s)
+{
+	fsc_pcaps_close(&s->events.pcaps, NULL);
+	fsc_readings_free(s->events.readings);
+	fsc_script_free(s->script);
+	fsc_plan_free(s->plan);
+	fsc_machine_free(s->machine);
+	fsc_pids_release(&s->pids);
+	fsc_vec_release(&s->pid_numbers);
+}
+
+int fsc_run_script_check(const struct fsc_run_script *o, bool dump, struct fsc_err *err)
+{
+	struct script_run s = new_run(o);
+	struct fsc_run r = {0};
+	int rc = open_machine(&s, o->command ? o->command[0] : NULL, err);
+
+	s.run = &r;
+	if (!rc)
+		rc = compile(&s, err);
+	if (!rc)
+		rc = dump ? dump_plan(&s, err) : load_plan(&s, err);
+	release_run(&s);
+	return rc;
+}
+
+int fsc_run_script(const struct fsc_run_script *o, struct fsc_err *err)
+{
+	struct script_run s = new_run(o);
+	const struct fsc_run_opts opts = {.ops = &ops,
+					  .state = &s,
+					  .out = &o->out,
+					  .data = FSC_DATA_COUNTS,
+					  .command = o->command,
+					  .tick_s = TICK};
+	int rc = fsc_run(&opts, err);
+
+	if (!rc)
+		rc = s.events.exit_code;
+	release_run(&s);
+	return rc;
+}

@@ -1,0 +1,29 @@
+/* One run of a script: compiled, loaded, attached, its events carried out until something ends it.
+ */
+#ifndef FSC_CMD_RUN_SCRIPT_H
+#define FSC_CMD_RUN_SCRIPT_H
+
+#include "cmd/run_events.h"
+#include "run/output.h"
+
+struct fsc_run_script {
+	const char *text;
+	size_t n_text;
+	const char *name; /* of the text, for messages */
+	/* $1 and on; "name=value"; "max_strlen=200" of the environment. const char * */
+	struct fsc_vec params, named, config;
+	struct fsc_vec pids; /* pid_t: -p */
+	char **command;	     /* of -c; NULL: none */
+	struct fsc_output_opts out;
+	const struct fsc_script_sink *sink;
+	struct fsc_script_style style;
+	bool flush; /* write each event at once */
+	bool quiet, is_unsafe, helper_errors, no_warnings, tests, benches;
+};
+
+/* Runs it. Returns the exit status that the script asked for, or -errno. */
+int fsc_run_script(const struct fsc_run_script *s, struct fsc_err *err);
+/* Compiles it; dump: prints what it became, otherwise loads it. Attaches nothing. */
+int fsc_run_script_check(const struct fsc_run_script *s, bool dump, struct fsc_err *err);
+
+#endif
