@@ -268,6 +268,8 @@ static int run_report(struct fsc_run *r, bool last, struct fsc_err *err)
 	int rc = 0;
 
 	(void)last;
+	if (!s->events.sink->notes_aside && fsc_script_loss(s->script, FSC_PLOSS_RING))
+		s->events.sink->lost(fsc_script_loss(s->script, FSC_PLOSS_RING), &b);
 	if (s->events.sink->end)
 		s->events.sink->end(&b);
 	rc = fsc_run_events_write(&s->events, s->events.out, &b, err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "probe/target.h"
 #include "source/script_priv.h"
 
 /* Whether a type, or what it is made of, is one of those that need names for addresses. */
@@ -32,10 +33,40 @@ static bool plan_has_address(const struct fsc_plan *p)
 	return false;
 }
 
+/* Where probes were put behind a function's leading no-operations. */
+static int note_moved(struct fsc_readings *r, const struct fsc_point *pt, struct fsc_err *err)
+{
+	const struct fsc_target *t = pt->targets ? fsc_targets_at(pt->targets, pt->place) : NULL;
+	const char *name;
+	uint64_t *moved;
+
+	if (!t || !t->at_entry || t->body == t->offset)
+		return 0;
+	name = fsc_targets_row(pt->targets, t->row)->name;
+	moved = fsc_map_put(&r->moved, name, strlen(name), NULL);
+	if (!moved)
+		return fsc_err_nomem(err);
+	*moved = t->body - t->offset;
+	return 0;
+}
+
+static int open_namer(struct fsc_readings *r, struct fsc_err *err)
+{
+	const struct fsc_namer_opts opts = {0};
+	int rc = fsc_namer_new(&opts, &r->namer, err);
+
+	for (size_t i = 0; !rc && i < r->plan->n_progs; i++) {
+		const struct fsc_plan_prog *p = &r->plan->progs[i];
+
+		for (size_t k = 0; !rc && p->kind == FSC_POINT_UPROBE && k < p->n_points; k++)
+			rc = note_moved(r, p->points[k], err);
+	}
+	return rc;
+}
+
 int fsc_readings_new(struct fsc_script *script, struct fsc_readings **ret, struct fsc_err *err)
 {
 	struct fsc_readings *r = calloc(1, sizeof(*r));
-	const struct fsc_namer_opts opts = {0};
 	int rc = 0;
 
 	if (!r)
@@ -45,7 +76,7 @@ int fsc_readings_new(struct fsc_script *script, struct fsc_readings **ret, struc
 	r->named = FSC_VEC_INIT(char *);
 	fsc_readings_clocks(r);
 	if (plan_has_address(r->plan))
-		rc = fsc_namer_new(&opts, &r->namer, err);
+		rc = open_namer(r, err);
 	if (rc) {
 		fsc_readings_free(r);
 		return rc;
@@ -63,6 +94,7 @@ void fsc_readings_free(struct fsc_readings *r)
 	fsc_vec_release_owned(&r->named);
 	fsc_map_release(&r->users);
 	fsc_map_release(&r->cgroups);
+	fsc_map_release(&r->moved);
 	free(r);
 }
 

@@ -15,6 +15,25 @@
 
 /* ---- addresses ---- */
 
+/* "name [module]" of the kernel's without the module. */
+static void frame_name(const struct fsc_frame *f, struct fsc_buf *b)
+{
+	const char *module = f->kernel ? strstr(f->name, " [") : NULL;
+	char *name = module ? strndup(f->name, (size_t)(module - f->name)) : NULL;
+
+	fsc_fmt_term(b, name ? name : f->name);
+	free(name);
+}
+
+/* A probe behind a function's leading no-operations stands for the function's beginning. */
+static uint64_t frame_offset(const struct fsc_readings *r, const struct fsc_frame *f, bool is_leaf)
+{
+	const uint64_t *moved =
+	    is_leaf && !f->kernel ? fsc_map_get(&r->moved, f->name, strlen(f->name)) : NULL;
+
+	return moved && *moved == f->offset ? 0 : f->offset;
+}
+
 static void frame_unknown(uint64_t addr, enum fsc_v_stack_mode mode, struct fsc_buf *b)
 {
 	unsigned long long a = addr;
@@ -25,11 +44,11 @@ static void frame_unknown(uint64_t addr, enum fsc_v_stack_mode mode, struct fsc_
 		fsc_buf_printf(b, "        0x%llx\n", a);
 }
 
-static void frame_perf(const struct fsc_frame *f, uint64_t addr, struct fsc_buf *b)
+static void frame_perf(const struct fsc_frame *f, uint64_t addr, uint64_t offset, struct fsc_buf *b)
 {
 	fsc_buf_printf(b, "\t%llx ", (unsigned long long)addr);
-	fsc_fmt_term(b, f->name);
-	fsc_buf_printf(b, "+%llu", (unsigned long long)f->offset);
+	frame_name(f, b);
+	fsc_buf_printf(b, "+%llu", (unsigned long long)offset);
 	if (!f->kernel) {
 		fsc_buf_puts(b, " (");
 		fsc_fmt_term(b, f->binary);
@@ -38,11 +57,11 @@ static void frame_perf(const struct fsc_frame *f, uint64_t addr, struct fsc_buf 
 	fsc_buf_putc(b, '\n');
 }
 
-static void frame_usual(const struct fsc_frame *f, struct fsc_buf *b)
+static void frame_usual(const struct fsc_frame *f, uint64_t offset, struct fsc_buf *b)
 {
 	fsc_buf_puts(b, "        ");
-	fsc_fmt_term(b, f->name);
-	fsc_buf_printf(b, "+%llu", (unsigned long long)f->offset);
+	frame_name(f, b);
+	fsc_buf_printf(b, "+%llu", (unsigned long long)offset);
 	if (f->inlined)
 		fsc_buf_puts(b, " [inlined]");
 	fsc_buf_putc(b, '\n');
@@ -66,9 +85,10 @@ static int stack_frame(struct fsc_readings *r, const struct fsc_vtype *t,
 		if (frames[i].unknown)
 			frame_unknown(a->addr, t->stack.mode, b);
 		else if (t->stack.mode == FSC_STACK_PERF)
-			frame_perf(&frames[i], a->addr, b);
+			frame_perf(&frames[i], a->addr, frame_offset(r, &frames[i], !a->is_return),
+				   b);
 		else
-			frame_usual(&frames[i], b);
+			frame_usual(&frames[i], frame_offset(r, &frames[i], !a->is_return), b);
 	return 0;
 }
 
@@ -113,7 +133,7 @@ int fsc_readings_symbol(struct fsc_readings *r, uint64_t addr, pid_t pid, bool k
 	if (frames[n - 1].unknown)
 		fsc_buf_printf(&b, "0x%llx", (unsigned long long)addr);
 	else
-		fsc_fmt_term(&b, frames[n - 1].name);
+		frame_name(&frames[n - 1], &b);
 	*ret = fsc_value_text(&r->arena, fsc_buf_str(&b), b.n);
 	fsc_buf_release(&b);
 	return 0;

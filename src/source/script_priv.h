@@ -10,9 +10,10 @@ struct fsc_readings {
 	struct fsc_script *script;
 	const struct fsc_plan *plan;
 	struct fsc_arena arena;
-	struct fsc_namer *namer;		  /* NULL: no addresses are printed */
-	struct fsc_vec named;			  /* char *: texts of cgroups and users */
-	struct fsc_map users, cgroups;		  /* a number (and filter) -> index in named */
+	struct fsc_namer *namer;       /* NULL: no addresses are printed */
+	struct fsc_vec named;	       /* char *: texts of cgroups and users */
+	struct fsc_map users, cgroups; /* a number (and filter) -> index in named */
+	struct fsc_map moved; /* name of a probed function -> how far behind its beginning */
 	int64_t wall_minus[FSC_CLOCK_SW_TAI + 1]; /* per clock: what makes it wall time */
 	uint64_t cut;
 };
