@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -82,7 +83,7 @@ static int read_script(struct given *g, const char *path, struct fsc_err *err)
 		return fsc_slurp_fd(STDIN_FILENO, "stdin", &g->text, n, err);
 	if (!fsc_slurp(AT_FDCWD, path, &g->text, n, err))
 		return 0;
-	return fsc_err_sys(err, err->code, "cannot read the script '%s'", path);
+	return fsc_err_sys(err, err->code, "failed to open file '%s'", path);
 }
 
 /* "--name=value" is for getopt(), anything else is $1 and on. */
@@ -158,6 +159,13 @@ static int read_operands(struct given *g, const struct run_opts *o, char **opera
 
 /* ---- the command ---- */
 
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
 static int list_probes(const struct given *g, const char *pattern, struct fsc_err *err)
 {
 	const struct fsc_machine_opts opts = {.pids = g->script.pids.data,
@@ -183,24 +191,28 @@ static int check_options(const struct run_opts *o, struct fsc_err *err)
 	return 0;
 }
 
-static struct given new_given(const struct run_opts *o)
+static struct given new_given(void)
 {
-	return (struct given){.script = {
-				  .params = FSC_VEC_INIT(const char *),
-				  .named = FSC_VEC_INIT(const char *),
-				  .config = FSC_VEC_INIT(char *),
-				  .pids = FSC_VEC_INIT(pid_t),
-				  .out = o->out,
-				  .sink = fsc_script_sinks[o->format],
-				  .style = {.percentiles = o->percentiles},
-				  .flush = o->buffering != 0,
-				  .quiet = o->quiet,
-				  .is_unsafe = o->is_unsafe,
-				  .helper_errors = o->helper_errors,
-				  .no_warnings = o->no_warnings || o->quiet,
-				  .tests = o->tests,
-				  .benches = o->benches,
-			      }};
+	return (struct given){.script = {.params = FSC_VEC_INIT(const char *),
+					 .named = FSC_VEC_INIT(const char *),
+					 .config = FSC_VEC_INIT(char *),
+					 .pids = FSC_VEC_INIT(pid_t)}};
+}
+
+static void give_options(struct given *g, const struct run_opts *o)
+{
+	struct fsc_run_script *s = &g->script;
+
+	s->out = o->out;
+	s->sink = fsc_script_sinks[o->format];
+	s->style.percentiles = o->percentiles;
+	s->flush = o->buffering != 0;
+	s->quiet = o->quiet;
+	s->is_unsafe = o->is_unsafe;
+	s->helper_errors = o->helper_errors;
+	s->no_warnings = o->no_warnings || o->quiet;
+	s->tests = o->tests;
+	s->benches = o->benches;
 }
 
 static void release_given(struct given *g)
@@ -218,7 +230,7 @@ static int run_given(struct given *g, const struct run_opts *o, char **operands,
 {
 	int rc = fsc_probes_pids(&o->pids, &g->script.pids, err);
 
-	if (!rc && o->list)
+	if (!rc && o->list && !o->text && !(n && is_file(operands[0])))
 		return list_probes(g, n ? operands[0] : NULL, err);
 	if (!rc && o->command)
 		rc = fsc_run_split(o->command, &g->script.command, err);
@@ -228,8 +240,43 @@ static int run_given(struct given *g, const struct run_opts *o, char **operands,
 		rc = read_environment(g, err);
 	if (rc)
 		return rc;
-	return o->dump || o->dry ? fsc_run_script_check(&g->script, o->dump, err)
-				 : fsc_run_script(&g->script, err);
+	if (o->list)
+		return fsc_run_script_check(&g->script, FSC_RUN_LIST, err);
+	if (o->dump || o->dry)
+		return fsc_run_script_check(&g->script, o->dump ? FSC_RUN_DUMP : FSC_RUN_LOAD, err);
+	return fsc_run_script(&g->script, err);
+}
+
+static bool is_option(const struct fsc_opt *opts, const char *name, size_t n)
+{
+	for (; opts->name; opts++)
+		if (strlen(opts->name) == n && !strncmp(opts->name, name, n))
+			return true;
+	return false;
+}
+
+/* Whether it is "--name=value" with a name that is none of ours: for the script's getopt(). */
+static bool is_named(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t n = equals ? (size_t)(equals - text) : 0;
+
+	return n > 2 && !strncmp(text, "--", 2) && !is_option(run_opts, text + 2, n - 2) &&
+	       !is_option(fsc_output_where_opts, text + 2, n - 2);
+}
+
+/* Takes those out of argv. */
+static int take_named(struct given *g, int *argc, char **argv, struct fsc_err *err)
+{
+	int kept = 1, rc = 0;
+
+	for (int i = 1; !rc && i < *argc; i++)
+		if (is_named(argv[i]))
+			rc = add_param(g, argv[i], err);
+		else
+			argv[kept++] = argv[i];
+	*argc = kept;
+	return rc;
 }
 
 static int cmd_run(int argc, char **argv, char **command, struct fsc_err *err)
@@ -238,11 +285,14 @@ static int cmd_run(int argc, char **argv, char **command, struct fsc_err *err)
 			     .ignored = FSC_VEC_INIT(const char *)};
 	const struct fsc_opt_set sets[] = {
 	    {run_opts, &o}, {fsc_output_where_opts, &o.out}, {NULL, NULL}};
-	int n = 0, rc = fsc_opt_parse(sets, argc, argv, &n, err);
-	struct given g = new_given(&o);
+	struct given g = new_given();
+	int n = 0, rc = take_named(&g, &argc, argv, err);
 
 	if (!rc)
+		rc = fsc_opt_parse(sets, argc, argv, &n, err);
+	if (!rc)
 		rc = check_options(&o, err);
+	give_options(&g, &o);
 	if (o.quiet)
 		fsc_log_set_level(FSC_LOG_ERROR);
 	if (!rc)

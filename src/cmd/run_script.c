@@ -352,7 +352,30 @@ static void release_run(struct script_run *s)
 	fsc_vec_release(&s->pid_numbers);
 }
 
-int fsc_run_script_check(const struct fsc_run_script *o, bool dump, struct fsc_err *err)
+/* As listings have them: without how often a timer or an event counts. */
+static int list_plan(const struct script_run *s, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	for (size_t i = 0; i < s->plan->n_progs; i++) {
+		const struct fsc_plan_prog *p = &s->plan->progs[i];
+
+		for (size_t k = 0; k < p->n_points; k++) {
+			const struct fsc_point *pt = p->points[k];
+			const char *number = strrchr(pt->name, ':');
+			size_t n = strlen(pt->name);
+
+			if (number && (pt->period || pt->frequency))
+				n = (size_t)(number - pt->name) + 1;
+			fsc_buf_add(&b, pt->name, n);
+			fsc_buf_putc(&b, '\n');
+		}
+	}
+	return fsc_sink_print(stdout, &b, err);
+}
+
+int fsc_run_script_check(const struct fsc_run_script *o, enum fsc_run_check how,
+			 struct fsc_err *err)
 {
 	struct script_run s = new_run(o);
 	struct fsc_run r = {0};
@@ -362,7 +385,9 @@ int fsc_run_script_check(const struct fsc_run_script *o, bool dump, struct fsc_e
 	if (!rc)
 		rc = compile(&s, err);
 	if (!rc)
-		rc = dump ? dump_plan(&s, err) : load_plan(&s, err);
+		rc = how == FSC_RUN_LIST   ? list_plan(&s, err)
+		     : how == FSC_RUN_DUMP ? dump_plan(&s, err)
+					   : load_plan(&s, err);
 	release_run(&s);
 	return rc;
 }

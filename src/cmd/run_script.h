@@ -23,7 +23,9 @@ struct fsc_run_script {
 
 /* Runs it. Returns the exit status that the script asked for, or -errno. */
 int fsc_run_script(const struct fsc_run_script *s, struct fsc_err *err);
-/* Compiles it; dump: prints what it became, otherwise loads it. Attaches nothing. */
-int fsc_run_script_check(const struct fsc_run_script *s, bool dump, struct fsc_err *err);
+/* Compiles it, and prints its probes or what it became, or loads it. Attaches nothing. */
+enum fsc_run_check { FSC_RUN_LIST, FSC_RUN_DUMP, FSC_RUN_LOAD };
+int fsc_run_script_check(const struct fsc_run_script *s, enum fsc_run_check how,
+			 struct fsc_err *err);
 
 #endif
