@@ -220,18 +220,14 @@ static void run_ready(struct fsc_run *r)
 	}
 }
 
-/* Whether there is nothing to wait for once the iterators have been read. */
-static bool only_iterates(const struct fsc_plan *p)
+/* Whether there is nothing to wait for once BEGIN and the iterators have run. */
+static bool ends_by_itself(const struct fsc_plan *p)
 {
-	bool iterates = false;
-
-	for (size_t i = 0; i < p->n_progs; i++) {
-		if (p->progs[i].kind == FSC_POINT_ITER)
-			iterates = true;
-		else if (p->progs[i].kind != FSC_POINT_BEGIN && p->progs[i].kind != FSC_POINT_END)
+	for (size_t i = 0; i < p->n_progs; i++)
+		if (p->progs[i].kind != FSC_POINT_BEGIN && p->progs[i].kind != FSC_POINT_END &&
+		    p->progs[i].kind != FSC_POINT_ITER)
 			return false;
-	}
-	return iterates;
+	return true;
 }
 
 static void run_started(struct fsc_run *r)
@@ -241,7 +237,7 @@ static void run_started(struct fsc_run *r)
 
 	if (fsc_script_iterate(s->script, &err))
 		fsc_log_err(&err);
-	if (only_iterates(s->plan) || s->o->tests || s->o->benches)
+	if ((ends_by_itself(s->plan) && !r->child.pid) || s->o->tests || s->o->benches)
 		r->loop.stop = true;
 }
 

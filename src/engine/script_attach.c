@@ -15,11 +15,13 @@
 typedef int (*attach_fn)(struct fsc_script *s, const struct fsc_plan_prog *p, struct fsc_err *err);
 
 /* How programs of each kind are loaded and attached. Without a function they are run by ourselves;
- * without `shared` each point has a program of its own. */
+ * without `shared` each point has a program of its own. Of several programs at one place the kernel
+ * runs some kinds in the order in which they were attached, others the newest first. */
 static const struct attach_kind {
 	enum bpf_prog_type type;
 	bool shared;
 	attach_fn attach;
+	bool newest_first;
 } kinds[FSC_POINT_KINDS] = {
     [FSC_POINT_BEGIN] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
     [FSC_POINT_END] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
@@ -28,9 +30,9 @@ static const struct attach_kind {
     [FSC_POINT_BENCH] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
     [FSC_POINT_KPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_kernel},
     [FSC_POINT_KRETPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_kernel},
-    [FSC_POINT_UPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user},
-    [FSC_POINT_URETPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user},
-    [FSC_POINT_USDT] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user},
+    [FSC_POINT_UPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
+    [FSC_POINT_URETPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
+    [FSC_POINT_USDT] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
     [FSC_POINT_FENTRY] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing},
     [FSC_POINT_FEXIT] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing},
     [FSC_POINT_RAWTRACEPOINT] = {BPF_PROG_TYPE_RAW_TRACEPOINT, false, fsc_script_attach_raw},
@@ -402,17 +404,21 @@ int fsc_script_attach_tracepoint(struct fsc_script *s, const struct fsc_plan_pro
 
 /* ---- all ---- */
 
+/* In such an order that programs at one place run in the script's. */
 int fsc_script_attach(struct fsc_script *s, struct fsc_err *err)
 {
-	size_t points = 0;
+	size_t n = s->plan->n_progs, points = 0;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < s->plan->n_progs; i++) {
-		const struct fsc_plan_prog *p = &s->plan->progs[i];
+	for (size_t i = 0; !rc && i < 2 * n; i++) {
+		const struct fsc_plan_prog *p = &s->plan->progs[i < n ? i : 2 * n - 1 - i];
+		const struct attach_kind *k = &kinds[p->kind];
 
+		if (k->newest_first != (i >= n))
+			continue;
 		points += p->n_points;
-		if (kinds[p->kind].attach)
-			rc = kinds[p->kind].attach(s, p, err);
+		if (k->attach)
+			rc = k->attach(s, p, err);
 		else
 			s->attached += p->n_points;
 	}

@@ -303,6 +303,11 @@ static struct bpf_insn event_insns[] = {STORE(10, -16, 0), STORE(10, -8, 42),
 					ADD(2, -16),	   MOV(3, 16),
 					MOV(4, 0),	   CALL(BPF_FUNC_ringbuf_output),
 					MOV(0, 0),	   EXIT};
+static struct bpf_insn other_insns[] = {STORE(10, -16, 0), STORE(10, -8, 43),
+					MAP_OF(1),	   MOV_REG(2, 10),
+					ADD(2, -16),	   MOV(3, 16),
+					MOV(4, 0),	   CALL(BPF_FUNC_ringbuf_output),
+					MOV(0, 0),	   EXIT};
 static struct fsc_plan_reloc event_relocs[] = {{.kind = FSC_RELOC_MAP, .insn = 2, .map = RING}};
 
 static volatile uint64_t watched;
@@ -411,9 +416,54 @@ static void probes_of_each_kind_fire(void **state)
 	assert_true(n > 1 || n < 0);
 }
 
+/* 42, 43, 42, ... */
+static int expect_order(const void *record, size_t size, void *arg)
+{
+	int *n = arg;
+	uint64_t words[2];
+
+	assert_int_equal(size, sizeof(words));
+	memcpy(words, record, sizeof(words));
+	assert_int_equal(words[1], 42 + (*n)++ % 2);
+	return 0;
+}
+
+static void programs_at_one_place_run_in_order(void **state)
+{
+	struct fsc_point point = {
+	    .name = "user function", .target = FSC_SELF_PATH, .pid = getpid()};
+	static const enum fsc_point_kind user_kinds[] = {FSC_POINT_UPROBE, FSC_POINT_URETPROBE};
+
+	(void)state;
+	if (!may_load())
+		skip();
+	assert_int_equal(fsc_self_offset(fsc_self_ordinary, &point.address, NULL), 0);
+	for (size_t i = 0; i < 2; i++) {
+		struct fsc_plan_prog progs[] = {PROG(user_kinds[i], point, event_insns),
+						PROG(user_kinds[i], point, other_insns)};
+		struct fsc_plan p = plan_of(progs, 2);
+		struct fsc_err err = {0};
+		struct fsc_script *s;
+		int records = 0;
+
+		point.kind = user_kinds[i];
+		progs[0].relocs = progs[1].relocs = event_relocs;
+		progs[0].n_relocs = progs[1].n_relocs = 1;
+		s = load(&p, &err);
+		if (!s || fsc_script_attach(s, &err))
+			fail_msg("%s", err.msg);
+		call_thrice();
+		fsc_script_detach(s);
+		assert_int_equal(fsc_script_drain(s, expect_order, &records, &err), 0);
+		assert_int_equal(records, 6);
+		fsc_script_free(s);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(programs_at_one_place_run_in_order),
 	    cmocka_unit_test(probes_of_each_kind_fire),
 	    cmocka_unit_test(what_is_stored_and_sent_arrives),
 	    cmocka_unit_test(a_refusal_has_its_place),
