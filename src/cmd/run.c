@@ -21,17 +21,21 @@ struct run_opts {
 	struct fsc_vec pids; /* -p, const char * */
 	struct fsc_vec ignored;
 	struct fsc_output_opts out;
-	int format, buffering;
-	bool list, quiet, dump, is_unsafe, helper_errors, dry, no_warnings, tests, benches;
-	bool percentiles;
+	int format, buffering, debug;
+	bool list, quiet, is_unsafe, helper_errors, dry, no_warnings, tests, benches;
+	bool percentiles, by_file;
 };
+
+/* Of bpftrace's stages those that there are here; "off" is for an option that was not given. */
+enum { DEBUG_OFF, DEBUG_ALL, DEBUG_TREE, DEBUG_CODE };
+static const char *const debug_names[] = {"off", "all", "ast", "codegen", NULL};
 
 static const char *const buffering_names[] = {"full", "line", "none", NULL};
 
 static const struct fsc_opt run_opts[] = {
     {'e', "execute", FSC_OPT_STRING, offsetof(struct run_opts, text), "TEXT",
      "run this text instead of a file", NULL},
-    {'c', "command", FSC_OPT_STRING, offsetof(struct run_opts, command), "COMMAND",
+    {'c', "cmd", FSC_OPT_STRING, offsetof(struct run_opts, command), "COMMAND",
      "run a command, held until the probes are attached; end with it", NULL},
     {'p', "pid", FSC_OPT_LIST, offsetof(struct run_opts, pids), "PID",
      "only this process, where the probe can be limited; end with it", NULL},
@@ -47,21 +51,28 @@ static const struct fsc_opt run_opts[] = {
      "no warnings about the script", NULL},
     {0, "percentiles", FSC_OPT_FLAG, offsetof(struct run_opts, percentiles), NULL,
      "print p50, p90 and p99 under each histogram", NULL},
-    {'k', "helper-errors", FSC_OPT_FLAG, offsetof(struct run_opts, helper_errors), NULL,
+    {'k', "warnings", FSC_OPT_FLAG, offsetof(struct run_opts, helper_errors), NULL,
      "warn where a function of the kernel fails", NULL},
     {0, "unsafe", FSC_OPT_FLAG, offsetof(struct run_opts, is_unsafe), NULL,
      "allow what changes the system: system(), signal(), override()", NULL},
-    {'d', "dump", FSC_OPT_FLAG, offsetof(struct run_opts, dump), NULL,
-     "print the script's tree, maps and instructions, and exit", NULL},
+    {'d', "debug", FSC_OPT_CHOICE, offsetof(struct run_opts, debug), "STAGE",
+     "print what the script becomes, and exit", debug_names},
     {0, "dry-run", FSC_OPT_FLAG, offsetof(struct run_opts, dry), NULL,
      "compile and load, attach nothing", NULL},
     {0, "test", FSC_OPT_FLAG, offsetof(struct run_opts, tests), NULL,
      "run the script's test: probes", NULL},
     {0, "bench", FSC_OPT_FLAG, offsetof(struct run_opts, benches), NULL,
      "run the script's bench: probes", NULL},
-    /* Of bpftrace, without a meaning here: no headers are read, and files need no trigger. */
+    /* Of bpftrace, without a meaning here: no headers are read, semaphores are always counted by
+     * file, and features are tried out. */
     {'I', "include-dir", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "DIR", NULL, NULL},
     {0, "include", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "FILE", NULL, NULL},
+    {0, "no-feature", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "FEATURE", NULL, NULL},
+    {0, "debuginfo", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "DIR", NULL, NULL},
+    {0, "dwarf-pid", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "PID", NULL, NULL},
+    {0, "traceable-functions", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "FILE", NULL,
+     NULL},
+    {0, "usdt-file-activation", FSC_OPT_FLAG, offsetof(struct run_opts, by_file), NULL, NULL, NULL},
     {0},
 };
 
@@ -242,8 +253,14 @@ static int run_given(struct given *g, const struct run_opts *o, char **operands,
 		return rc;
 	if (o->list)
 		return fsc_run_script_check(&g->script, FSC_RUN_LIST, err);
-	if (o->dump || o->dry)
-		return fsc_run_script_check(&g->script, o->dump ? FSC_RUN_DUMP : FSC_RUN_LOAD, err);
+	if (o->debug != DEBUG_OFF)
+		return fsc_run_script_check(&g->script,
+					    o->debug == DEBUG_TREE   ? FSC_RUN_DUMP_TREE
+					    : o->debug == DEBUG_CODE ? FSC_RUN_DUMP_CODE
+								     : FSC_RUN_DUMP,
+					    err);
+	if (o->dry)
+		return fsc_run_script_check(&g->script, FSC_RUN_LOAD, err);
 	return fsc_run_script(&g->script, err);
 }
 

@@ -311,16 +311,17 @@ static const struct fsc_run_ops ops = {.open = run_open,
 
 /* ---- both ways to use it ---- */
 
-static int dump_plan(struct script_run *s, struct fsc_err *err)
+static int dump_plan(struct script_run *s, enum fsc_run_check how, struct fsc_err *err)
 {
 	struct fsc_buf b = {0};
-	int rc = fsc_lang_dump_tree(s->o->text, s->o->n_text, &b, err);
+	int rc = 0;
 
-	if (!rc) {
-		fsc_buf_putc(&b, '\n');
+	if (how != FSC_RUN_DUMP_CODE)
+		rc = fsc_lang_dump_tree(s->o->text, s->o->n_text, &b, err);
+	if (!rc && how != FSC_RUN_DUMP_TREE)
 		fsc_plan_dump(s->plan, &b);
+	if (!rc)
 		return fsc_sink_print(stdout, &b, err);
-	}
 	fsc_buf_release(&b);
 	return rc;
 }
@@ -382,8 +383,8 @@ int fsc_run_script_check(const struct fsc_run_script *o, enum fsc_run_check how,
 		rc = compile(&s, err);
 	if (!rc)
 		rc = how == FSC_RUN_LIST   ? list_plan(&s, err)
-		     : how == FSC_RUN_DUMP ? dump_plan(&s, err)
-					   : load_plan(&s, err);
+		     : how == FSC_RUN_LOAD ? load_plan(&s, err)
+					   : dump_plan(&s, how, err);
 	release_run(&s);
 	return rc;
 }

@@ -24,7 +24,13 @@ struct fsc_run_script {
 /* Runs it. Returns the exit status that the script asked for, or -errno. */
 int fsc_run_script(const struct fsc_run_script *s, struct fsc_err *err);
 /* Compiles it, and prints its probes or what it became, or loads it. Attaches nothing. */
-enum fsc_run_check { FSC_RUN_LIST, FSC_RUN_DUMP, FSC_RUN_LOAD };
+enum fsc_run_check {
+	FSC_RUN_LIST,
+	FSC_RUN_DUMP,
+	FSC_RUN_DUMP_TREE,
+	FSC_RUN_DUMP_CODE,
+	FSC_RUN_LOAD,
+};
 int fsc_run_script_check(const struct fsc_run_script *s, enum fsc_run_check how,
 			 struct fsc_err *err);
 

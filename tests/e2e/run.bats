@@ -298,7 +298,7 @@ text number 2 2
 }
 
 @test "run: -d shows what a script becomes, --dry-run attaches nothing" {
-	fs_ok run -d -e 'BEGIN { printf("x\n"); }'
+	fs_ok run -d all -e 'BEGIN { printf("x\n"); }'
 	assert_match dump "$(<"$TMP/out")" 'printf'
 	fs_ok run --dry-run -e 'BEGIN { printf("x\n"); }'
 	assert_eq output '' "$(<"$TMP/out")"
