@@ -28,13 +28,13 @@ static const struct attach_kind {
     [FSC_POINT_SELF] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
     [FSC_POINT_TEST] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
     [FSC_POINT_BENCH] = {BPF_PROG_TYPE_RAW_TRACEPOINT, true, NULL},
-    [FSC_POINT_KPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_kernel},
+    [FSC_POINT_KPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_kernel, true},
     [FSC_POINT_KRETPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_kernel},
     [FSC_POINT_UPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
     [FSC_POINT_URETPROBE] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
     [FSC_POINT_USDT] = {BPF_PROG_TYPE_KPROBE, true, fsc_script_attach_user, true},
-    [FSC_POINT_FENTRY] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing},
-    [FSC_POINT_FEXIT] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing},
+    [FSC_POINT_FENTRY] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing, true},
+    [FSC_POINT_FEXIT] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_tracing, true},
     [FSC_POINT_RAWTRACEPOINT] = {BPF_PROG_TYPE_RAW_TRACEPOINT, false, fsc_script_attach_raw},
     [FSC_POINT_TRACEPOINT] = {BPF_PROG_TYPE_TRACEPOINT, true, fsc_script_attach_tracepoint},
     [FSC_POINT_PROFILE] = {BPF_PROG_TYPE_PERF_EVENT, true, fsc_script_attach_perf},
@@ -84,6 +84,7 @@ static const char *refusal_text(int code)
 {
 	return code == ENOENT || code == EINVAL
 		   ? "the kernel does not allow a probe there, or has no such function"
+	       : code == EILSEQ	    ? "it is in the middle of an instruction; try another offset"
 	       : code == EOPNOTSUPP ? "the machine does not have this event"
 				    : fsc_err_text(code);
 }
