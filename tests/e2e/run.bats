@@ -310,3 +310,40 @@ text number 2 2
 	fs_ok run -lv 'tracepoint:sched:sched_process_exit'
 	assert_match fields "$(<"$TMP/out")" 'pid_t pid'
 }
+
+# ---- kernel functions ----
+
+# bats test_tags=guest
+@test "run: how long a kernel function takes" {
+	need_kernel_functions
+	of_fixture syscalls 211 -- 'kprobe:vfs_read /comm == "fixcaller"/ { @start[tid] = nsecs; }
+		kretprobe:vfs_read /@start[tid]/ { @n = count(); @us = hist((nsecs - @start[tid]) / 1000); delete(@start, tid); }'
+	assert_eq returns '@n: 211' "$(grep '^@n' "$TMP/out")"
+	assert_match histogram "$(<"$TMP/out")" '@us:'
+}
+
+# bats test_tags=guest
+@test "run: typed arguments of kernel functions" {
+	need_kernel_functions
+	need_check fentry
+	of_fixture syscalls 50 -- 'fentry:vfs_read /comm == "fixcaller"/ { @[args.count] = count(); }
+		fexit:vfs_read /comm == "fixcaller"/ { @r[retval] = count(); }'
+	expect '@[1]: 50
+@r[1]: 50'
+}
+
+# bats test_tags=guest
+@test "run: kernel stacks, and programs at one function in their order" {
+	need_kernel_functions
+	of_fixture syscalls 3 -- 'kprobe:vfs_read /comm == "fixcaller"/ { @[kstack(2)] = count(); printf("1"); }
+		kprobe:vfs_read /comm == "fixcaller"/ { printf("2"); }'
+	assert_match order "$(<"$TMP/out")" '^121212'
+	assert_match stack "$(<"$TMP/out")" '        vfs_read\+[0-9]+'
+}
+
+@test "run: where kernel functions cannot be probed, that is said" {
+	if "$FUNCSCOPE" doctor | grep -q '^kernel functions.*yes'; then skip 'they can'; fi
+	fs run -e 'kprobe:vfs_read { @ = count(); }'
+	((status)) || fail 'it ran'
+	assert_match stderr "$(<"$TMP/err")" 'vfs_read'
+}
