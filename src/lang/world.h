@@ -63,7 +63,8 @@ struct fsc_world_enumerator {
 struct fsc_world_symbol {
 	uint64_t address; /* uaddr: as in the file's symbol table */
 	uint64_t size;
-	bool relocated; /* uaddr: the file is loaded anywhere (PIE, library) */
+	bool relocated;	 /* uaddr: the file is loaded anywhere (PIE, library): */
+	uint64_t probed; /* then the symbol table's address of the place that the point probes */
 };
 
 /* What the kernel has, each found out by trying. */

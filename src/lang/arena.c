@@ -1,0 +1,112 @@
+/* Blocks of memory in a list, cut from the front. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lang/arena.h"
+
+enum { BLOCK = 16384, ALIGN = 16 };
+
+struct fsc_arena_block {
+	struct fsc_arena_block *next;
+	size_t used, size;
+	_Alignas(ALIGN) char bytes[];
+};
+
+static struct fsc_arena_block *arena_grow(struct fsc_plan_arena *a, size_t size)
+{
+	size_t room = size > BLOCK ? size : BLOCK;
+	struct fsc_arena_block *b = calloc(1, sizeof(*b) + room);
+
+	if (!b)
+		return NULL;
+	b->size = room;
+	b->next = a->blocks;
+	a->blocks = b;
+	return b;
+}
+
+void *fsc_arena_alloc(struct fsc_plan_arena *a, size_t size)
+{
+	struct fsc_arena_block *b = a->blocks;
+	void *p;
+
+	if (size <= SIZE_MAX / 2) {
+		size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+		if (!b || b->size - b->used < size)
+			b = arena_grow(a, size);
+	} else {
+		b = NULL;
+	}
+	if (!b) {
+		if (a->out_of_memory)
+			longjmp(*a->out_of_memory, 1);
+		return NULL;
+	}
+	p = b->bytes + b->used;
+	b->used += size;
+	return p;
+}
+
+char *fsc_arena_copy(struct fsc_plan_arena *a, const char *s, size_t n)
+{
+	char *copy = fsc_arena_alloc(a, n + 1);
+
+	if (copy && n)
+		memcpy(copy, s, n);
+	return copy;
+}
+
+char *fsc_arena_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
+{
+	va_list again;
+	char *s;
+	int n;
+
+	va_copy(again, ap);
+	n = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	s = fsc_arena_alloc(a, (size_t)n + 1);
+	if (s)
+		vsnprintf(s, (size_t)n + 1, fmt, ap);
+	return s;
+}
+
+char *fsc_arena_printf(struct fsc_plan_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	char *s;
+
+	va_start(ap, fmt);
+	s = fsc_arena_vprintf(a, fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+void *fsc_arena_push(struct fsc_plan_arena *a, struct fsc_vec *v)
+{
+	if (v->n == v->cap) {
+		size_t cap = v->cap ? v->cap * 2 : 8;
+		void *data = fsc_arena_alloc(a, cap * v->size);
+
+		if (!data)
+			return NULL;
+		if (v->n)
+			memcpy(data, v->data, v->n * v->size);
+		v->data = data;
+		v->cap = cap;
+	}
+	return (char *)v->data + v->n++ * v->size;
+}
+
+void fsc_arena_release(struct fsc_plan_arena *a)
+{
+	struct fsc_arena_block *next;
+
+	for (struct fsc_arena_block *b = a->blocks; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	a->blocks = NULL;
+}
