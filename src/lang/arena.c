@@ -8,16 +8,16 @@
 
 enum { BLOCK = 16384, ALIGN = 16 };
 
-struct fsc_arena_block {
-	struct fsc_arena_block *next;
+struct fsc_zone_block {
+	struct fsc_zone_block *next;
 	size_t used, size;
 	_Alignas(ALIGN) char bytes[];
 };
 
-static struct fsc_arena_block *arena_grow(struct fsc_plan_arena *a, size_t size)
+static struct fsc_zone_block *arena_grow(struct fsc_plan_arena *a, size_t size)
 {
 	size_t room = size > BLOCK ? size : BLOCK;
-	struct fsc_arena_block *b = calloc(1, sizeof(*b) + room);
+	struct fsc_zone_block *b = calloc(1, sizeof(*b) + room);
 
 	if (!b)
 		return NULL;
@@ -27,9 +27,9 @@ static struct fsc_arena_block *arena_grow(struct fsc_plan_arena *a, size_t size)
 	return b;
 }
 
-void *fsc_arena_alloc(struct fsc_plan_arena *a, size_t size)
+void *fsc_zone_alloc(struct fsc_plan_arena *a, size_t size)
 {
-	struct fsc_arena_block *b = a->blocks;
+	struct fsc_zone_block *b = a->blocks;
 	void *p;
 
 	if (size <= SIZE_MAX / 2) {
@@ -49,16 +49,16 @@ void *fsc_arena_alloc(struct fsc_plan_arena *a, size_t size)
 	return p;
 }
 
-char *fsc_arena_copy(struct fsc_plan_arena *a, const char *s, size_t n)
+char *fsc_zone_copy(struct fsc_plan_arena *a, const char *s, size_t n)
 {
-	char *copy = fsc_arena_alloc(a, n + 1);
+	char *copy = fsc_zone_alloc(a, n + 1);
 
 	if (copy && n)
 		memcpy(copy, s, n);
 	return copy;
 }
 
-char *fsc_arena_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
+char *fsc_zone_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
 {
 	va_list again;
 	char *s;
@@ -67,28 +67,28 @@ char *fsc_arena_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
 	va_copy(again, ap);
 	n = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
-	s = fsc_arena_alloc(a, (size_t)n + 1);
+	s = fsc_zone_alloc(a, (size_t)n + 1);
 	if (s)
 		vsnprintf(s, (size_t)n + 1, fmt, ap);
 	return s;
 }
 
-char *fsc_arena_printf(struct fsc_plan_arena *a, const char *fmt, ...)
+char *fsc_zone_printf(struct fsc_plan_arena *a, const char *fmt, ...)
 {
 	va_list ap;
 	char *s;
 
 	va_start(ap, fmt);
-	s = fsc_arena_vprintf(a, fmt, ap);
+	s = fsc_zone_vprintf(a, fmt, ap);
 	va_end(ap);
 	return s;
 }
 
-void *fsc_arena_push(struct fsc_plan_arena *a, struct fsc_vec *v)
+void *fsc_zone_push(struct fsc_plan_arena *a, struct fsc_vec *v)
 {
 	if (v->n == v->cap) {
 		size_t cap = v->cap ? v->cap * 2 : 8;
-		void *data = fsc_arena_alloc(a, cap * v->size);
+		void *data = fsc_zone_alloc(a, cap * v->size);
 
 		if (!data)
 			return NULL;
@@ -100,11 +100,11 @@ void *fsc_arena_push(struct fsc_plan_arena *a, struct fsc_vec *v)
 	return (char *)v->data + v->n++ * v->size;
 }
 
-void fsc_arena_release(struct fsc_plan_arena *a)
+void fsc_zone_release(struct fsc_plan_arena *a)
 {
-	struct fsc_arena_block *next;
+	struct fsc_zone_block *next;
 
-	for (struct fsc_arena_block *b = a->blocks; b; b = next) {
+	for (struct fsc_zone_block *b = a->blocks; b; b = next) {
 		next = b->next;
 		free(b);
 	}

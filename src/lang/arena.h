@@ -11,23 +11,23 @@
 #include "base/vec.h"
 
 struct fsc_plan_arena {
-	struct fsc_arena_block *blocks;
+	struct fsc_zone_block *blocks;
 	jmp_buf *out_of_memory; /* NULL: then NULL is returned */
 };
 
 /* Zeroed memory, aligned for anything. */
-void *fsc_arena_alloc(struct fsc_plan_arena *a, size_t size);
-char *fsc_arena_copy(struct fsc_plan_arena *a, const char *s, size_t n);
-char *fsc_arena_printf(struct fsc_plan_arena *a, const char *fmt, ...)
+void *fsc_zone_alloc(struct fsc_plan_arena *a, size_t size);
+char *fsc_zone_copy(struct fsc_plan_arena *a, const char *s, size_t n);
+char *fsc_zone_printf(struct fsc_plan_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-char *fsc_arena_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
+char *fsc_zone_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 /* A new zeroed element at the end of an array that lives in the arena (struct fsc_vec, never to be
  * released). NULL only where out_of_memory is NULL. */
-void *fsc_arena_push(struct fsc_plan_arena *a, struct fsc_vec *v);
-void fsc_arena_release(struct fsc_plan_arena *a);
+void *fsc_zone_push(struct fsc_plan_arena *a, struct fsc_vec *v);
+void fsc_zone_release(struct fsc_plan_arena *a);
 
-#define FSC_NEW(a, type)      ((type *)fsc_arena_alloc((a), sizeof(type)))
-#define FSC_NEW_N(a, type, n) ((type *)fsc_arena_alloc((a), sizeof(type) * (n)))
+#define FSC_NEW(a, type)      ((type *)fsc_zone_alloc((a), sizeof(type)))
+#define FSC_NEW_N(a, type, n) ((type *)fsc_zone_alloc((a), sizeof(type) * (n)))
 
 #endif

@@ -16,7 +16,7 @@ struct btf_out {
 static void put(struct fsc_lang *c, struct fsc_vec *v, const void *bytes, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		*(char *)fsc_arena_push(c->keep, v) = ((const char *)bytes)[i];
+		*(char *)fsc_zone_push(c->keep, v) = ((const char *)bytes)[i];
 }
 
 static uint32_t put_text(struct btf_out *o, const char *s, size_t n)
@@ -26,9 +26,9 @@ static uint32_t put_text(struct btf_out *o, const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		char ch = s[i] && (unsigned char)s[i] >= ' ' && s[i] != 127 ? s[i] : ' ';
 
-		*(char *)fsc_arena_push(o->c->keep, &o->strings) = ch;
+		*(char *)fsc_zone_push(o->c->keep, &o->strings) = ch;
 	}
-	*(char *)fsc_arena_push(o->c->keep, &o->strings) = 0;
+	*(char *)fsc_zone_push(o->c->keep, &o->strings) = 0;
 	return at;
 }
 
@@ -87,7 +87,7 @@ static void put_lines(struct btf_out *o, struct fsc_plan_prog *p, uint32_t file)
 
 		while (func < p->n_funcs && p->funcs[func].insn <= l->insn) {
 			if (p->funcs[func].insn < l->insn) {
-				info = fsc_arena_push(o->c->keep, &v);
+				info = fsc_zone_push(o->c->keep, &v);
 				*info = (struct bpf_line_info){.insn_off = p->funcs[func].insn,
 							       .file_name_off = file};
 			}
@@ -96,7 +96,7 @@ static void put_lines(struct btf_out *o, struct fsc_plan_prog *p, uint32_t file)
 		if (l->line <= plan->n_source_lines && !texts[l->line])
 			texts[l->line] = put_text(o, plan->source_lines[l->line - 1],
 						  strlen(plan->source_lines[l->line - 1]));
-		info = fsc_arena_push(o->c->keep, &v);
+		info = fsc_zone_push(o->c->keep, &v);
 		*info = (struct bpf_line_info){
 		    .insn_off = l->insn,
 		    .file_name_off = file,

@@ -226,7 +226,7 @@ static struct fsc_val assert_value(struct fsc_gen *g, struct fsc_expr *e)
 	fsc_gen_branch(g, e->args[0], holds, fails);
 	fsc_ir_place(g->f, fails);
 	ev = fsc_gen_event_new(g, FSC_ACT_ERRORF, e->at);
-	ev->format = fsc_arena_printf(g->c->keep, "assert failed: %s", e->args[1]->name);
+	ev->format = fsc_zone_printf(g->c->keep, "assert failed: %s", e->args[1]->name);
 	ev->format_size = strlen(ev->format);
 	fsc_gen_event_send(g, ev, NULL, 0);
 	fsc_gen_event_send(g, fsc_gen_event_new(g, FSC_ACT_EXIT, e->at), &args, 1);

@@ -23,7 +23,7 @@ static void getopt_note(struct fsc_lang *c, struct fsc_expr *e, const char *name
 	for (size_t i = 0; i < c->check->getopts.n; i++)
 		if (!strcmp(FSC_AT(struct fsc_plan_param, &c->check->getopts, i)->name, name))
 			return;
-	p = fsc_arena_push(c->keep, &c->check->getopts);
+	p = fsc_zone_push(c->keep, &c->check->getopts);
 	p->name = name;
 	if (e->n_args > 2)
 		p->description = fsc_string_arg(c, e, 2);
@@ -32,7 +32,7 @@ static void getopt_note(struct fsc_lang *c, struct fsc_expr *e, const char *name
 	else if (e->args[1]->kind == FSC_E_STRING)
 		p->value = e->args[1]->name;
 	else
-		p->value = fsc_arena_printf(c->keep, "%lld", (long long)e->args[1]->value);
+		p->value = fsc_zone_printf(c->keep, "%lld", (long long)e->args[1]->value);
 }
 
 static void getopt_bool(struct fsc_lang *c, struct fsc_expr *e, const char *name, const char *given)
@@ -121,15 +121,15 @@ void fsc_check_fail(struct fsc_lang *c, struct fsc_expr *e)
 		const struct fsc_expr *a = *s == '%' && n < e->n_args ? e->args[n] : NULL;
 
 		if (!a) {
-			made = fsc_arena_printf(&c->temp, "%s%c", made, *s);
+			made = fsc_zone_printf(&c->temp, "%s%c", made, *s);
 			continue;
 		}
 		n++;
 		s += strcspn(s, "dsux");
 		if (a->kind == FSC_E_STRING)
-			made = fsc_arena_printf(&c->temp, "%s%s", made, a->name);
+			made = fsc_zone_printf(&c->temp, "%s%s", made, a->name);
 		else
-			made = fsc_arena_printf(&c->temp, "%s%lld", made, (long long)a->value);
+			made = fsc_zone_printf(&c->temp, "%s%lld", made, (long long)a->value);
 		if (!*s)
 			break;
 	}

@@ -68,7 +68,7 @@ static void point_text_into(struct fsc_gen *g, const struct fsc_val *dest, int w
 		return;
 	}
 	size = (size + 7) & ~7ull;
-	texts = fsc_arena_alloc(g->c->keep, size * g->n_points);
+	texts = fsc_zone_alloc(g->c->keep, size * g->n_points);
 	for (size_t i = 0; i < g->n_points; i++)
 		memcpy(texts + i * size, point_text(g->points[i], which),
 		       strlen(point_text(g->points[i], which)));

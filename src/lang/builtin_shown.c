@@ -73,7 +73,7 @@ void fsc_check_pton(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const char *text = fsc_string_arg(c, e, 0);
 	bool six = strchr(text, ':') != NULL;
-	char *bytes = fsc_arena_alloc(&c->temp, 16);
+	char *bytes = fsc_zone_alloc(&c->temp, 16);
 
 	if (inet_pton(six ? AF_INET6 : AF_INET, text, bytes) != 1)
 		fsc_lang_fail(c, e->at, "pton() expects an IPv4 or IPv6 address, got '%s'", text);

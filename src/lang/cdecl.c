@@ -14,7 +14,7 @@ bool fsc_cdecl_is_typedef(struct fsc_lang *c, const char *name)
 
 static void ctype_name(struct fsc_lang *c, const char *name, const struct fsc_vtype *type)
 {
-	*(struct fsc_ctype *)fsc_arena_push(&c->temp, &c->ctypes->named) =
+	*(struct fsc_ctype *)fsc_zone_push(&c->temp, &c->ctypes->named) =
 	    (struct fsc_ctype){name, type};
 }
 
@@ -187,7 +187,7 @@ static void record_members(struct fsc_lang *c, struct fsc_vec *members)
 				fsc_lang_fail(c, at, "a bit field is wider than its type");
 			if (d.type->kind == FSC_V_VOID || d.type->size > UINT32_MAX)
 				fsc_lang_fail(c, at, "a member cannot be of this type");
-			*(struct declarator *)fsc_arena_push(&c->temp, members) = d;
+			*(struct declarator *)fsc_zone_push(&c->temp, members) = d;
 		} while (fsc_parse_accept(c, ','));
 		fsc_parse_expect(c, ';', "';' behind a member");
 	}
@@ -227,7 +227,7 @@ static const struct fsc_vtype *cdecl_record(struct fsc_lang *c, const char *tag)
 	r->t = (struct fsc_vtype){.kind = FSC_V_RECORD, .align = 1, .is_union = *tag == 'u'};
 	cdecl_packed(c);
 	if (c->token.kind == FSC_T_NAME) {
-		name = fsc_arena_printf(c->keep, "%s %s", tag, c->token.text);
+		name = fsc_zone_printf(c->keep, "%s %s", tag, c->token.text);
 		fsc_lex_next(c);
 		for (size_t i = c->ctypes->named.n; i-- > 0 && !known;)
 			if (!strcmp(FSC_AT(struct fsc_ctype, &c->ctypes->named, i)->name, name))
@@ -256,7 +256,7 @@ static const struct fsc_vtype *cdecl_enum(struct fsc_lang *c)
 	int64_t next = 0;
 
 	if (c->token.kind == FSC_T_NAME) {
-		t->name = fsc_arena_printf(c->keep, "enum %s", c->token.text);
+		t->name = fsc_zone_printf(c->keep, "enum %s", c->token.text);
 		fsc_lex_next(c);
 		if (c->token.kind != '{' && fsc_vt_named(c, t->name))
 			return fsc_vt_named(c, t->name);
@@ -264,7 +264,7 @@ static const struct fsc_vtype *cdecl_enum(struct fsc_lang *c)
 	}
 	fsc_parse_expect(c, '{', "'{'");
 	while (!fsc_parse_accept(c, '}')) {
-		struct fsc_venumerator *e = fsc_arena_push(c->keep, &all);
+		struct fsc_venumerator *e = fsc_zone_push(c->keep, &all);
 		bool negative;
 
 		if (c->token.kind != FSC_T_NAME)
@@ -282,7 +282,7 @@ static const struct fsc_vtype *cdecl_enum(struct fsc_lang *c)
 		t->is_signed |= next < 0;
 		if (next > INT32_MAX && (next > UINT32_MAX || t->is_signed))
 			t->size = t->align = 8;
-		*(struct fsc_cenumerator *)fsc_arena_push(&c->temp, &c->ctypes->enumerators) =
+		*(struct fsc_cenumerator *)fsc_zone_push(&c->temp, &c->ctypes->enumerators) =
 		    (struct fsc_cenumerator){e->name, next, t};
 		next++;
 		if (c->token.kind != '}')

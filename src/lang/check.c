@@ -144,7 +144,7 @@ struct fsc_script_map *fsc_check_map(struct fsc_lang *c, struct fsc_expr *e)
 	for (size_t i = 0; i < c->map_decls.n; i++)
 		if (!strcmp(FSC_AT(struct fsc_map_decl, &c->map_decls, i)->name, e->name))
 			m->decl = FSC_AT(struct fsc_map_decl, &c->map_decls, i);
-	*(struct fsc_script_map **)fsc_arena_push(&c->temp, &c->check->maps) = m;
+	*(struct fsc_script_map **)fsc_zone_push(&c->temp, &c->check->maps) = m;
 	c->check->changed = true;
 	return e->map = m;
 }
@@ -240,7 +240,7 @@ struct fsc_scope_var *fsc_check_declare(struct fsc_lang *c, const char *name,
 	v->func = c->check->func;
 	v->index = c->check->n_vars++;
 	if (v->index == types->n)
-		*(const struct fsc_vtype **)fsc_arena_push(&c->temp, types) = NULL;
+		*(const struct fsc_vtype **)fsc_zone_push(&c->temp, types) = NULL;
 	v->type = type ? type : *FSC_AT(const struct fsc_vtype *, types, v->index);
 	v->declared = type != NULL;
 	v->next = c->check->scope->vars;
@@ -251,7 +251,7 @@ struct fsc_scope_var *fsc_check_declare(struct fsc_lang *c, const char *name,
 /* Names of macros' variables have a number behind '#'. */
 static const char *var_shown(struct fsc_lang *c, const char *name)
 {
-	return fsc_arena_copy(&c->temp, name, strcspn(name, "#"));
+	return fsc_zone_copy(&c->temp, name, strcspn(name, "#"));
 }
 
 void fsc_check_var_type(struct fsc_lang *c, struct fsc_scope_var *v, const struct fsc_vtype *type,

@@ -15,7 +15,7 @@ void fsc_expr_const(struct fsc_expr *e, const struct fsc_vtype *t, uint64_t valu
 void fsc_expr_text(struct fsc_lang *c, struct fsc_expr *e, const char *text, size_t n)
 {
 	e->kind = FSC_E_STRING;
-	e->name = fsc_arena_copy(c->keep, text, n);
+	e->name = fsc_zone_copy(c->keep, text, n);
 	e->size = n;
 	e->type = fsc_vt_string(c, n + 1);
 }
@@ -343,7 +343,7 @@ static void check_field(struct fsc_lang *c, struct fsc_expr *e)
 				   fsc_vt_name(c, t), e->name);
 	}
 	e->type = f.type;
-	e->more = fsc_arena_copy(&c->temp, (const char *)&f, sizeof(f));
+	e->more = fsc_zone_copy(&c->temp, (const char *)&f, sizeof(f));
 	if (f.type->kind == FSC_V_POINTER || f.type->kind == FSC_V_INT)
 		e->type = fsc_vt_in(c, f.type, e->a->type->space);
 }
@@ -505,7 +505,7 @@ static void check_offsetof(struct fsc_lang *c, struct fsc_expr *e)
 		return;
 	for (const char *s = e->name; *s;) {
 		size_t n = strcspn(s, ".");
-		const char *name = fsc_arena_copy(&c->temp, s, n);
+		const char *name = fsc_zone_copy(&c->temp, s, n);
 
 		if (t->kind != FSC_V_RECORD || !fsc_vt_field(c, t, name, &f))
 			fsc_lang_fail(c, e->at, "'%s' has no field named '%s'", fsc_vt_name(c, t),

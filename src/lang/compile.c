@@ -39,7 +39,7 @@ static int point_add(void *to, const struct fsc_point *p)
 	const struct fsc_point **place;
 
 	a->keep->out_of_memory = NULL;
-	place = fsc_arena_push(a->keep, a->points);
+	place = fsc_zone_push(a->keep, a->points);
 	a->keep->out_of_memory = before;
 	if (!place)
 		return -ENOMEM;
@@ -58,15 +58,15 @@ static const char *attach_params(struct fsc_lang *c, const struct fsc_attach_tex
 		unsigned long which;
 
 		if (!s[n])
-			return *made ? fsc_arena_printf(c->keep, "%s%s", made, s) : t->text;
+			return *made ? fsc_zone_printf(c->keep, "%s%s", made, s) : t->text;
 		which = strtoul(s + n + 1, &end, 10);
 		if (end == s + n + 1 || !which)
-			return *made ? fsc_arena_printf(c->keep, "%s%s", made, s) : t->text;
+			return *made ? fsc_zone_printf(c->keep, "%s%s", made, s) : t->text;
 		if (which > c->opts->n_params)
 			fsc_lang_fail(c, t->at,
 				      "the probe needs parameter $%lu, which is not given", which);
-		made = fsc_arena_printf(c->keep, "%s%.*s%s", made, (int)n, s,
-					c->opts->params[which - 1]);
+		made = fsc_zone_printf(c->keep, "%s%.*s%s", made, (int)n, s,
+				       c->opts->params[which - 1]);
 		s = end;
 	}
 }
@@ -94,7 +94,7 @@ static void match_one(struct fsc_lang *c, struct matched *m, const struct fsc_at
 static void match_all(struct compile *k)
 {
 	for (struct fsc_probe *p = k->c->probes; p; p = p->next) {
-		struct matched *m = fsc_arena_push(&k->c->temp, &k->matched);
+		struct matched *m = fsc_zone_push(&k->c->temp, &k->matched);
 
 		*m = (struct matched){.probe = p, .points = FSC_VEC_INIT(const struct fsc_point *)};
 		for (size_t i = 0; i < p->texts.n; i++)
@@ -163,11 +163,11 @@ static void groups_add(struct compile *k, const struct matched *m, bool apart)
 			continue;
 		g = group_of(k, first, p, apart);
 		if (!g) {
-			g = fsc_arena_push(&k->c->temp, &k->groups);
+			g = fsc_zone_push(&k->c->temp, &k->groups);
 			*g = (struct group){.probe = m->probe,
 					    .points = FSC_VEC_INIT(const struct fsc_point *)};
 		}
-		*(const struct fsc_point **)fsc_arena_push(k->c->keep, &g->points) = p;
+		*(const struct fsc_point **)fsc_zone_push(k->c->keep, &g->points) = p;
 	}
 }
 
@@ -192,7 +192,7 @@ static void make_groups(struct compile *k)
 		if (!m->points.n)
 			continue;
 		if (m->points.n > 1) {
-			*(const struct fsc_point **)fsc_arena_push(&c->temp, &first.points) =
+			*(const struct fsc_point **)fsc_zone_push(&c->temp, &first.points) =
 			    *FSC_AT(const struct fsc_point *, &m->points, 0);
 			check_group(c, &first);
 			apart = c->check->uses_point;
@@ -239,13 +239,13 @@ static void source_lines(struct fsc_lang *c)
 		const char *nl = memchr(s, '\n', (size_t)(end - s));
 		size_t n = (size_t)((nl ? nl : end) - s);
 
-		*(const char **)fsc_arena_push(c->keep, &v) = fsc_arena_copy(c->keep, s, n);
+		*(const char **)fsc_zone_push(c->keep, &v) = fsc_zone_copy(c->keep, s, n);
 		s += n + (nl != NULL);
 	}
 	c->plan->source_lines = v.data;
 	c->plan->n_source_lines = v.n;
-	c->plan->source_name = c->opts->source_name ? fsc_arena_copy(c->keep, c->opts->source_name,
-								     strlen(c->opts->source_name))
+	c->plan->source_name = c->opts->source_name ? fsc_zone_copy(c->keep, c->opts->source_name,
+								    strlen(c->opts->source_name))
 						    : "stdin";
 }
 
@@ -330,7 +330,7 @@ int fsc_lang_compile(const char *text, size_t n, const struct fsc_lang_opts *opt
 		fsc_plan_free(c->plan);
 	}
 	fsc_ctypes_release(c);
-	fsc_arena_release(&c->temp);
+	fsc_zone_release(&c->temp);
 	code = c->code;
 	free(c);
 	return code;

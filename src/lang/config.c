@@ -88,13 +88,13 @@ static void item_choice(struct fsc_lang *c, struct fsc_loc at, size_t row, const
 		return;
 	}
 	item_fail(c, at, items[row].name,
-		  fsc_arena_printf(&c->temp, "'%s' is none of its values", value));
+		  fsc_zone_printf(&c->temp, "'%s' is none of its values", value));
 }
 
 /* BPFTRACE_MAX_STRLEN, MAX_STRLEN and max_strlen are one. */
 static const char *item_name(struct fsc_lang *c, const char *name)
 {
-	char *lower = fsc_arena_copy(&c->temp, name, strlen(name));
+	char *lower = fsc_zone_copy(&c->temp, name, strlen(name));
 
 	for (char *s = lower; *s; s++)
 		*s = (char)tolower((unsigned char)*s);
@@ -116,7 +116,7 @@ static void item_set(struct fsc_lang *c, struct fsc_loc at, const char *name, co
 		else if (items[i].kind == ITEM_BOOL)
 			item_bool(c, at, items[i].name, value, to);
 		else if (items[i].kind == ITEM_TEXT)
-			*(const char **)to = fsc_arena_copy(c->keep, value, strlen(value));
+			*(const char **)to = fsc_zone_copy(c->keep, value, strlen(value));
 		else if (items[i].kind == ITEM_CHOICE)
 			item_choice(c, at, i, value);
 		return;
@@ -149,7 +149,7 @@ void fsc_config_read(struct fsc_lang *c)
 
 		if (equals)
 			item_set(c, (struct fsc_loc){0},
-				 fsc_arena_copy(&c->temp, text, (size_t)(equals - text)),
+				 fsc_zone_copy(&c->temp, text, (size_t)(equals - text)),
 				 equals + 1);
 	}
 	c->config.cache_user_symbols_set = c->config.cache_user_symbols != NULL;

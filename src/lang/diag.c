@@ -154,5 +154,5 @@ const char *fsc_lang_nearest(struct fsc_lang *c, const struct fsc_nearest *neare
 	char names[512];
 
 	fsc_nearest_text(nearest, names, sizeof(names));
-	return *names ? fsc_arena_printf(&c->temp, "did you mean %s?", names) : NULL;
+	return *names ? fsc_zone_printf(&c->temp, "did you mean %s?", names) : NULL;
 }

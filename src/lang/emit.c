@@ -26,7 +26,7 @@ void fsc_ir_out_init(struct fsc_ir_out *o)
 
 static void insn_put(struct emit *e, struct bpf_insn insn)
 {
-	*(struct bpf_insn *)fsc_arena_push(e->f->c->keep, &e->o->insns) = insn;
+	*(struct bpf_insn *)fsc_zone_push(e->f->c->keep, &e->o->insns) = insn;
 }
 
 static void insn_alu(struct emit *e, int op, int dst, int src, unsigned size)
@@ -93,7 +93,7 @@ static void insn_store(struct emit *e, unsigned size, int base, int off, int src
 
 static void insn_map(struct emit *e, int dst, int pseudo, uint32_t map, int32_t off)
 {
-	*(struct fsc_plan_reloc *)fsc_arena_push(e->f->c->keep, &e->o->relocs) =
+	*(struct fsc_plan_reloc *)fsc_zone_push(e->f->c->keep, &e->o->relocs) =
 	    (struct fsc_plan_reloc){
 		.kind = FSC_RELOC_MAP, .insn = (uint32_t)e->o->insns.n, .map = map};
 	insn_wide(e, dst, pseudo, 0, off);
@@ -101,7 +101,7 @@ static void insn_map(struct emit *e, int dst, int pseudo, uint32_t map, int32_t 
 
 static void insn_func(struct emit *e, int dst, uint32_t func)
 {
-	*(struct fsc_ir_funcref *)fsc_arena_push(&e->f->c->temp, &e->o->calls) =
+	*(struct fsc_ir_funcref *)fsc_zone_push(&e->f->c->temp, &e->o->calls) =
 	    (struct fsc_ir_funcref){(uint32_t)e->o->insns.n, func};
 	insn_wide(e, dst, BPF_PSEUDO_FUNC, 0, 0);
 }
@@ -315,7 +315,7 @@ static void emit_call(struct emit *e, const struct fsc_ir *i)
 	for (int k = 0; k < 5; k++)
 		call_arg(e, k + 1, &i->args[k]);
 	if (i->op == FSC_IR_KCALL)
-		*(struct fsc_plan_reloc *)fsc_arena_push(e->f->c->keep, &e->o->relocs) =
+		*(struct fsc_plan_reloc *)fsc_zone_push(e->f->c->keep, &e->o->relocs) =
 		    (struct fsc_plan_reloc){.kind = FSC_RELOC_KFUNC,
 					    .insn = (uint32_t)e->o->insns.n};
 	insn_put(e,
@@ -339,7 +339,7 @@ static void emit_jump(struct emit *e, const struct fsc_ir *i)
 		insn.dst_reg = (uint8_t)value_in(e, i->a, R0) & 15;
 		insn.src_reg = (uint8_t)value_in(e, i->b, R5) & 15;
 	}
-	*(struct fsc_ir_funcref *)fsc_arena_push(&e->f->c->temp, &e->jumps) =
+	*(struct fsc_ir_funcref *)fsc_zone_push(&e->f->c->temp, &e->jumps) =
 	    (struct fsc_ir_funcref){(uint32_t)e->o->insns.n, i->label};
 	insn_put(e, insn);
 }
@@ -382,7 +382,7 @@ static void emit_line(struct emit *e, const struct fsc_ir *i)
 		return;
 	if (last && last->insn == e->o->insns.n)
 		e->o->lines.n--;
-	*(struct fsc_plan_line *)fsc_arena_push(e->f->c->keep, &e->o->lines) =
+	*(struct fsc_plan_line *)fsc_zone_push(e->f->c->keep, &e->o->lines) =
 	    (struct fsc_plan_line){
 		.insn = (uint32_t)e->o->insns.n,
 		.line = i->at.line,
@@ -421,7 +421,7 @@ static void emit_patch(struct emit *e)
 void fsc_ir_emit(struct fsc_ir_func *f, struct fsc_ir_out *o)
 {
 	struct emit e = {.f = f, .o = o, .jumps = FSC_VEC_INIT(struct fsc_ir_funcref)};
-	struct fsc_plan_func *func = fsc_arena_push(f->c->keep, &o->funcs);
+	struct fsc_plan_func *func = fsc_zone_push(f->c->keep, &o->funcs);
 
 	*func = (struct fsc_plan_func){.name = f->name,
 				       .insn = (uint32_t)o->insns.n,

@@ -16,7 +16,7 @@ static uint32_t agg_zeros(struct fsc_gen *g, struct fsc_script_map *m)
 		return 0;
 	}
 	if (!m->zeros)
-		m->zeros = fsc_gen_constant(g, fsc_arena_alloc(&g->c->temp, m->value->size),
+		m->zeros = fsc_gen_constant(g, fsc_zone_alloc(&g->c->temp, m->value->size),
 					    m->value->size);
 	return m->zeros;
 }

@@ -23,15 +23,15 @@ uint32_t fsc_gen_text(struct fsc_gen *g, const char *text)
 	for (size_t i = 0; i < v->n; i++)
 		if (!strcmp(*FSC_AT(const char *, v, i), text))
 			return (uint32_t)i;
-	*(const char **)fsc_arena_push(g->c->keep, v) =
-	    fsc_arena_copy(g->c->keep, text, strlen(text));
+	*(const char **)fsc_zone_push(g->c->keep, v) =
+	    fsc_zone_copy(g->c->keep, text, strlen(text));
 	return (uint32_t)v->n - 1;
 }
 
 struct fsc_plan_event *fsc_gen_event_new(struct fsc_gen *g, enum fsc_plan_action action,
 					 struct fsc_loc at)
 {
-	struct fsc_plan_event *ev = fsc_arena_push(g->c->keep, &g->c->planner->events);
+	struct fsc_plan_event *ev = fsc_zone_push(g->c->keep, &g->c->planner->events);
 
 	*ev = (struct fsc_plan_event){
 	    .action = action, .line = at.line, .column = at.column, .probe = g->probe->number};

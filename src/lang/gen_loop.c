@@ -22,12 +22,12 @@ static uint32_t func_begin(struct fsc_gen *g, struct fsc_gen *saved, unsigned n_
 {
 	uint32_t number = (uint32_t)g->funcs.n;
 	struct fsc_ir_func *f =
-	    fsc_ir_func_new(g->c, fsc_arena_printf(g->c->keep, "loop_%u", number), n_params);
+	    fsc_ir_func_new(g->c, fsc_zone_printf(g->c->keep, "loop_%u", number), n_params);
 
 	*saved = *g;
 	f->callback = true;
 	f->at = g->f->at;
-	*(struct fsc_ir_func **)fsc_arena_push(&g->c->temp, &g->funcs) = f;
+	*(struct fsc_ir_func **)fsc_zone_push(&g->c->temp, &g->funcs) = f;
 	saved->funcs = g->funcs;
 	g->f = f;
 	g->in_func = true;

@@ -154,10 +154,10 @@ uint32_t fsc_gen_constant(struct fsc_gen *g, const void *bytes, size_t n)
 	uint32_t at;
 
 	while (v->n < ZEROS || v->n % 8)
-		*(char *)fsc_arena_push(g->c->keep, v) = 0;
+		*(char *)fsc_zone_push(g->c->keep, v) = 0;
 	at = (uint32_t)v->n;
 	for (size_t i = 0; i < n; i++)
-		*(char *)fsc_arena_push(g->c->keep, v) = ((const char *)bytes)[i];
+		*(char *)fsc_zone_push(g->c->keep, v) = ((const char *)bytes)[i];
 	return at;
 }
 

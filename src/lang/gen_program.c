@@ -103,7 +103,7 @@ static void program_prologue(struct fsc_gen *g, uint32_t give_up)
 		fsc_ir_store_imm(f, 8, base, g->return_slot, 0);
 	}
 	for (size_t k = 0; k < body.n; k++)
-		*(struct fsc_ir *)fsc_arena_push(&g->c->temp, &f->code) =
+		*(struct fsc_ir *)fsc_zone_push(&g->c->temp, &f->code) =
 		    *FSC_AT(struct fsc_ir, &body, k);
 }
 
@@ -176,7 +176,7 @@ static void program_emit(struct fsc_gen *g, struct fsc_plan_prog *prog)
 /* Letters of the probe's name that the kernel takes. */
 static const char *program_name(struct fsc_lang *c, const struct fsc_point *p)
 {
-	char *name = fsc_arena_alloc(c->keep, 16);
+	char *name = fsc_zone_alloc(c->keep, 16);
 	size_t n = 0;
 
 	for (const char *s = p->name; *s && n < 15; s++)
@@ -191,7 +191,7 @@ static const char *program_title(struct fsc_lang *c, const struct fsc_probe *p)
 {
 	const struct fsc_attach_text *first = FSC_AT(struct fsc_attach_text, &p->texts, 0);
 
-	return p->texts.n > 1 ? fsc_arena_printf(c->keep, "%s, ...", first->text) : first->text;
+	return p->texts.n > 1 ? fsc_zone_printf(c->keep, "%s, ...", first->text) : first->text;
 }
 
 void fsc_gen_program(struct fsc_lang *c, struct fsc_probe *p)
@@ -207,12 +207,12 @@ void fsc_gen_program(struct fsc_lang *c, struct fsc_probe *p)
 
 	g.in_user = 1u << k->point->kind & USER_KINDS;
 	g.f = fsc_ir_func_new(c, program_name(c, k->point), 1);
-	*(struct fsc_ir_func **)fsc_arena_push(&c->temp, &g.funcs) = g.f;
+	*(struct fsc_ir_func **)fsc_zone_push(&c->temp, &g.funcs) = g.f;
 	program_body(&g, p);
 	if (g.scratch_most + 8 > c->planner->scratch_size)
 		c->planner->scratch_size = g.scratch_most + 8;
 	c->planner->has_scratch |= g.scratch_most > 0;
-	prog = fsc_arena_push(c->keep, &c->planner->progs);
+	prog = fsc_zone_push(c->keep, &c->planner->progs);
 	*prog = (struct fsc_plan_prog){.name = g.f->name,
 				       .title = program_title(c, p),
 				       .kind = k->point->kind,

@@ -19,7 +19,7 @@ struct fsc_ir_func *fsc_ir_func_new(struct fsc_lang *c, const char *name, uint32
 
 struct fsc_ir *fsc_ir_push(struct fsc_ir_func *f, enum fsc_ir_op op)
 {
-	struct fsc_ir *i = fsc_arena_push(&f->c->temp, &f->code);
+	struct fsc_ir *i = fsc_zone_push(&f->c->temp, &f->code);
 
 	*i = (struct fsc_ir){.op = op, .at = f->at, .size = 8};
 	return i;

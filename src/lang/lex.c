@@ -231,7 +231,7 @@ static char string_escape(struct fsc_lang *c, struct fsc_lexer *l)
 
 static void token_string(struct fsc_lang *c, struct fsc_lexer *l)
 {
-	char *text = fsc_arena_alloc(
+	char *text = fsc_zone_alloc(
 	    c->keep, (size_t)(l->end - l->s) < 65536 ? (size_t)(l->end - l->s) : 65536);
 	size_t n = 0;
 
@@ -269,7 +269,7 @@ static void token_word(struct fsc_lang *c, struct fsc_lexer *l, int kind)
 		lexer_skip(l);
 	c->token.kind = kind;
 	c->token.size = (size_t)(l->s - begin);
-	c->token.text = fsc_arena_copy(c->keep, begin, c->token.size);
+	c->token.text = fsc_zone_copy(c->keep, begin, c->token.size);
 }
 
 static void token_dollar(struct fsc_lang *c, struct fsc_lexer *l)
@@ -461,7 +461,7 @@ struct fsc_attach_text fsc_lex_attach(struct fsc_lang *c)
 	}
 	if (quoted)
 		fsc_lang_fail(c, ret.at, "a closing '\"' is missing in this probe");
-	ret.text = fsc_arena_copy(c->keep, begin, (size_t)(l->s - begin));
+	ret.text = fsc_zone_copy(c->keep, begin, (size_t)(l->s - begin));
 	ret.at.line_end = l->line;
 	ret.at.column_end = l->column;
 	c->token.at = ret.at;

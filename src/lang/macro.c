@@ -44,7 +44,7 @@ static const char *copy_name(struct expansion *x, const char *name, struct fsc_l
 		    x->c, at,
 		    "Unhygienic access to map: %s. Maps must be passed into the macro as arguments",
 		    name);
-	return *name == '$' ? fsc_arena_printf(&x->c->temp, "%s#%u", name, x->number) : name;
+	return *name == '$' ? fsc_zone_printf(&x->c->temp, "%s#%u", name, x->number) : name;
 }
 
 static const struct fsc_macro *macro_find(struct fsc_lang *c, const struct fsc_expr *e)
@@ -101,7 +101,7 @@ static struct fsc_stmt *function_params(struct expansion *x, struct fsc_stmt *bo
 
 		s->kind = FSC_S_LET;
 		s->at = x->at;
-		s->name = fsc_arena_printf(&x->c->temp, "%s#%u", p->name, x->number);
+		s->name = fsc_zone_printf(&x->c->temp, "%s#%u", p->name, x->number);
 		s->ref = p->ref;
 		s->expr = x->args[i];
 		*end = s;

@@ -46,11 +46,11 @@ const char *fsc_token_name(struct fsc_lang *c, const struct fsc_token *t)
 	};
 
 	if (t->kind == FSC_T_NAME || t->kind == FSC_T_VAR || t->kind == FSC_T_MAP)
-		return fsc_arena_printf(&c->temp, "'%s'", t->text);
+		return fsc_zone_printf(&c->temp, "'%s'", t->text);
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (names[i].kind == t->kind)
 			return names[i].name;
-	return fsc_arena_printf(&c->temp, "'%c'", t->kind);
+	return fsc_zone_printf(&c->temp, "'%c'", t->kind);
 }
 
 void fsc_parse_expect(struct fsc_lang *c, int token, const char *what)
@@ -81,7 +81,7 @@ static void parse_config(struct fsc_lang *c)
 
 		if (fsc_parse_accept(c, ';'))
 			continue;
-		item = fsc_arena_push(&c->temp, &c->configs);
+		item = fsc_zone_push(&c->temp, &c->configs);
 		item->at = c->token.at;
 		item->name = parse_name(c, FSC_T_NAME, "the name of a config variable");
 		fsc_parse_expect(c, '=', "'=' and a value");
@@ -89,7 +89,7 @@ static void parse_config(struct fsc_lang *c)
 		item->is_text = c->token.kind == FSC_T_STRING;
 		if (item->is_number)
 			item->value =
-			    fsc_arena_printf(c->keep, "%llu", (unsigned long long)c->token.value);
+			    fsc_zone_printf(c->keep, "%llu", (unsigned long long)c->token.value);
 		else if (item->is_text || c->token.kind == FSC_T_NAME)
 			item->value = c->token.text;
 		else
@@ -105,7 +105,7 @@ static void parse_config(struct fsc_lang *c)
 /* let @m = hash(100); */
 static void parse_map_decl(struct fsc_lang *c)
 {
-	struct fsc_map_decl *d = fsc_arena_push(&c->temp, &c->map_decls);
+	struct fsc_map_decl *d = fsc_zone_push(&c->temp, &c->map_decls);
 
 	d->at = c->last;
 	d->name = parse_name(c, FSC_T_MAP, "a map (@x)");
@@ -124,7 +124,7 @@ static void parse_map_decl(struct fsc_lang *c)
 
 static void parse_macro(struct fsc_lang *c, bool is_function)
 {
-	struct fsc_macro *m = fsc_arena_push(&c->temp, &c->macros);
+	struct fsc_macro *m = fsc_zone_push(&c->temp, &c->macros);
 	struct fsc_macro made = {.is_function = is_function,
 				 .at = c->token.at,
 				 .params = FSC_VEC_INIT(struct fsc_macro_param)};
@@ -133,7 +133,7 @@ static void parse_macro(struct fsc_lang *c, bool is_function)
 	made.name = parse_name(c, FSC_T_NAME, "a name");
 	fsc_parse_expect(c, '(', "'(' and the parameters");
 	while (c->token.kind != ')') {
-		struct fsc_macro_param *p = fsc_arena_push(&c->temp, &made.params);
+		struct fsc_macro_param *p = fsc_zone_push(&c->temp, &made.params);
 
 		p->name = c->token.text;
 		if (c->token.kind != FSC_T_VAR && c->token.kind != FSC_T_MAP &&
@@ -162,7 +162,7 @@ static bool at_begin(const char *text, const char *word)
 /* An attach point may be written "name=probe", which names it for nobody. */
 static void parse_attach(struct fsc_lang *c, struct fsc_probe *p)
 {
-	struct fsc_attach_text *t = fsc_arena_push(&c->temp, &p->texts);
+	struct fsc_attach_text *t = fsc_zone_push(&c->temp, &p->texts);
 	const char *equals;
 
 	*t = fsc_lex_attach(c);
@@ -170,7 +170,7 @@ static void parse_attach(struct fsc_lang *c, struct fsc_probe *p)
 		fsc_lang_fail(c, t->at, "a probe is expected, not %s",
 			      fsc_token_name(c, &c->token));
 	equals = strchr(t->text, '=');
-	if (equals && !strpbrk(fsc_arena_copy(&c->temp, t->text, (size_t)(equals - t->text)), ":/"))
+	if (equals && !strpbrk(fsc_zone_copy(&c->temp, t->text, (size_t)(equals - t->text)), ":/"))
 		t->text = equals + 1;
 }
 

@@ -5,7 +5,7 @@
 
 static void args_push(struct fsc_lang *c, struct fsc_vec *v, struct fsc_expr *e)
 {
-	*(struct fsc_expr **)fsc_arena_push(&c->temp, v) = e;
+	*(struct fsc_expr **)fsc_zone_push(&c->temp, v) = e;
 }
 
 static void args_take(struct fsc_expr *e, const struct fsc_vec *v)
@@ -112,8 +112,8 @@ static struct fsc_expr *primary_offsetof(struct fsc_lang *c, struct fsc_loc at)
 		if (c->token.kind != FSC_T_NAME)
 			fsc_lang_fail(c, c->token.at, "a member's name is expected, not %s",
 				      fsc_token_name(c, &c->token));
-		e->name = fsc_arena_printf(&c->temp, "%s%s%s", e->name, *e->name ? "." : "",
-					   c->token.text);
+		e->name = fsc_zone_printf(&c->temp, "%s%s%s", e->name, *e->name ? "." : "",
+					  c->token.text);
 		fsc_lex_next(c);
 	} while (fsc_parse_accept(c, '.'));
 	fsc_parse_expect(c, ')', "')'");
@@ -179,7 +179,7 @@ static struct fsc_expr *primary_string(struct fsc_lang *c)
 	struct fsc_expr *e = primary_token(c, FSC_E_STRING);
 
 	while (c->token.kind == FSC_T_STRING) {
-		char *both = fsc_arena_alloc(c->keep, e->size + c->token.size + 1);
+		char *both = fsc_zone_alloc(c->keep, e->size + c->token.size + 1);
 
 		memcpy(both, e->name, e->size);
 		memcpy(both + e->size, c->token.text, c->token.size);

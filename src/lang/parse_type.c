@@ -72,7 +72,7 @@ const char *fsc_parse_type_name(struct fsc_lang *c)
 	if (c->token.kind != FSC_T_NAME)
 		fsc_lang_fail(c, c->token.at, "a name is expected behind '%s', not %s", tag,
 			      fsc_token_name(c, &c->token));
-	name = fsc_arena_printf(c->keep, "%s %s", tag, c->token.text);
+	name = fsc_zone_printf(c->keep, "%s %s", tag, c->token.text);
 	fsc_lex_next(c);
 	return name;
 }

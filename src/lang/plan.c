@@ -15,7 +15,7 @@ void fsc_plan_free(struct fsc_plan *p)
 {
 	if (!p)
 		return;
-	fsc_arena_release(p->arena);
+	fsc_zone_release(p->arena);
 	free(p->arena);
 	free(p);
 }

@@ -11,7 +11,7 @@ static struct fsc_plan_map *map_add(struct fsc_lang *c, enum fsc_pmap_role role,
 				    uint32_t type, uint32_t key_size, uint32_t value_size,
 				    uint32_t entries)
 {
-	struct fsc_plan_map *m = fsc_arena_push(c->keep, &c->planner->maps);
+	struct fsc_plan_map *m = fsc_zone_push(c->keep, &c->planner->maps);
 
 	*m = (struct fsc_plan_map){.role = role,
 				   .name = name,
@@ -152,7 +152,7 @@ uint32_t fsc_plan_map_stacks(struct fsc_lang *c, uint32_t depth)
 	struct fsc_planner *p = c->planner;
 
 	if (!p->stacks[depth]) {
-		map_add(c, FSC_PMAP_STACKS, fsc_arena_printf(c->keep, "stacks_%u", depth),
+		map_add(c, FSC_PMAP_STACKS, fsc_zone_printf(c->keep, "stacks_%u", depth),
 			BPF_MAP_TYPE_STACK_TRACE, 4, depth * 8, STACKS);
 		p->stacks[depth] = (uint32_t)p->maps.n;
 	}
@@ -186,7 +186,7 @@ void fsc_plan_maps_finish(struct fsc_lang *c)
 	struct fsc_plan_map *scratch = FSC_AT(struct fsc_plan_map, &p->maps, p->scratch);
 
 	while (!p->constant.n || p->constant.n % 8)
-		*(char *)fsc_arena_push(c->keep, &p->constant) = 0;
+		*(char *)fsc_zone_push(c->keep, &p->constant) = 0;
 	texts->value_size = (uint32_t)p->constant.n;
 	texts->content = p->constant.data;
 	texts->frozen = true;

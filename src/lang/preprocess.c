@@ -50,7 +50,7 @@ static const char *line_word(struct fsc_lang *c, struct line *l)
 	line_blanks(l);
 	for (begin = l->s; l->s < l->end && (isalnum((unsigned char)*l->s) || *l->s == '_');)
 		l->s++;
-	return fsc_arena_copy(&c->temp, begin, (size_t)(l->s - begin));
+	return fsc_zone_copy(&c->temp, begin, (size_t)(l->s - begin));
 }
 
 static void directive_define(struct fsc_lang *c, struct line *l, struct fsc_loc at)
@@ -61,10 +61,10 @@ static void directive_define(struct fsc_lang *c, struct line *l, struct fsc_loc 
 
 	if (!*name)
 		fsc_lang_fail(c, at, "#define needs a name");
-	d = fsc_arena_push(&c->temp, &c->defines);
+	d = fsc_zone_push(&c->temp, &c->defines);
 	*d = (struct fsc_define){.name = name, .at = at, .has_args = l->s < l->end && *l->s == '('};
 	line_blanks(l);
-	text = fsc_arena_copy(c->keep, l->s, (size_t)(l->end - l->s));
+	text = fsc_zone_copy(c->keep, l->s, (size_t)(l->end - l->s));
 	d->n = (size_t)(l->end - l->s);
 	for (char *s = text; s < text + d->n; s++)
 		if (*s == '\\' && s[1] == '\n')
@@ -141,7 +141,7 @@ static void directive_one(struct fsc_lang *c, struct fsc_lexer *l)
 	else if (!strcmp(word, "define") && !l->skipping)
 		directive_define(c, &line, at);
 	else if (!strcmp(word, "undef") && !l->skipping)
-		*(struct fsc_define *)fsc_arena_push(&c->temp, &c->defines) =
+		*(struct fsc_define *)fsc_zone_push(&c->temp, &c->defines) =
 		    (struct fsc_define){.name = line_word(c, &line)};
 	else if (!l->skipping && *word && strcmp(word, "include") && strcmp(word, "pragma"))
 		fsc_lang_fail(c, at, "#%s is not supported", word);

@@ -47,7 +47,7 @@ static void flow_split(struct flow *w)
 	w->label_block = FSC_NEW_N(&w->f->c->temp, int, w->f->n_labels + 1);
 	for (uint32_t i = 0; i < w->f->code.n; i++) {
 		if (!b || flow_at(w, i)->op == FSC_IR_LABEL || ir_jumps(flow_at(w, i - 1))) {
-			b = fsc_arena_push(&w->f->c->temp, &w->blocks);
+			b = fsc_zone_push(&w->f->c->temp, &w->blocks);
 			*b = (struct block){.first = i, .next = {-1, -1}};
 		}
 		if (flow_at(w, i)->op == FSC_IR_LABEL)

@@ -250,9 +250,9 @@ static const char *tuple_name(struct fsc_lang *c, const struct fsc_vtype *t)
 	const char *s = "(";
 
 	for (size_t i = 0; i < t->n_fields; i++)
-		s = fsc_arena_printf(&c->temp, "%s%s%s", s, i ? "," : "",
-				     fsc_vt_name(c, t->fields[i].type));
-	return fsc_arena_printf(&c->temp, "%s)", s);
+		s = fsc_zone_printf(&c->temp, "%s%s%s", s, i ? "," : "",
+				    fsc_vt_name(c, t->fields[i].type));
+	return fsc_zone_printf(&c->temp, "%s)", s);
 }
 
 const char *fsc_vt_name(struct fsc_lang *c, const struct fsc_vtype *t)
@@ -261,18 +261,18 @@ const char *fsc_vt_name(struct fsc_lang *c, const struct fsc_vtype *t)
 	case FSC_V_INT:
 		if (t->name)
 			return t->name;
-		return fsc_arena_printf(&c->temp, "%sint%u", t->is_signed ? "" : "u",
-					(unsigned)t->size * 8);
+		return fsc_zone_printf(&c->temp, "%sint%u", t->is_signed ? "" : "u",
+				       (unsigned)t->size * 8);
 	case FSC_V_STRING:
 	case FSC_V_BUFFER:
-		return fsc_arena_printf(&c->temp, "%s[%llu]",
-					t->kind == FSC_V_STRING ? "string" : "buffer",
-					(unsigned long long)t->size);
+		return fsc_zone_printf(&c->temp, "%s[%llu]",
+				       t->kind == FSC_V_STRING ? "string" : "buffer",
+				       (unsigned long long)t->size);
 	case FSC_V_POINTER:
-		return fsc_arena_printf(&c->temp, "%s *", fsc_vt_name(c, t->to));
+		return fsc_zone_printf(&c->temp, "%s *", fsc_vt_name(c, t->to));
 	case FSC_V_ARRAY:
-		return fsc_arena_printf(&c->temp, "%s[%llu]", fsc_vt_name(c, t->to),
-					(unsigned long long)t->n);
+		return fsc_zone_printf(&c->temp, "%s[%llu]", fsc_vt_name(c, t->to),
+				       (unsigned long long)t->n);
 	case FSC_V_RECORD:
 		return t->name ? t->name : t->is_union ? "union" : "struct";
 	case FSC_V_TUPLE:

@@ -139,12 +139,12 @@ static const struct fsc_vtype *import_enum(struct fsc_lang *c, const struct fsc_
 
 	t->is_signed = type->is_signed;
 	for (size_t i = 0; i < type->n_enumerators; i++)
-		e[i] = (struct fsc_venumerator){fsc_arena_copy(c->keep, type->enumerators[i].name,
-							       strlen(type->enumerators[i].name)),
+		e[i] = (struct fsc_venumerator){fsc_zone_copy(c->keep, type->enumerators[i].name,
+							      strlen(type->enumerators[i].name)),
 						type->enumerators[i].value};
 	t->enumerators = e;
 	t->n_enumerators = type->n_enumerators;
-	t->name = type->name ? fsc_arena_printf(c->keep, "enum %s", type->name) : NULL;
+	t->name = type->name ? fsc_zone_printf(c->keep, "enum %s", type->name) : NULL;
 	return t;
 }
 
@@ -175,8 +175,8 @@ static const struct fsc_vtype *import_record(struct fsc_lang *c, const struct fs
 				  .is_union = type->kind == FSC_TYPE_UNION};
 	r->from = type;
 	if (type->name)
-		r->t.name = fsc_arena_printf(c->keep, "%s %s", r->t.is_union ? "union" : "struct",
-					     type->name);
+		r->t.name = fsc_zone_printf(c->keep, "%s %s", r->t.is_union ? "union" : "struct",
+					    type->name);
 	return &r->t;
 }
 
@@ -251,7 +251,7 @@ static void record_fields(struct fsc_lang *c, struct fsc_vrecord *r, const struc
 	for (size_t i = 0; i < type->n_members; i++) {
 		const struct fsc_member *m = &type->members[i];
 
-		fields[i].name = m->name ? fsc_arena_copy(c->keep, m->name, strlen(m->name)) : NULL;
+		fields[i].name = m->name ? fsc_zone_copy(c->keep, m->name, strlen(m->name)) : NULL;
 		fields[i].type = fsc_vt_import(c, m->type);
 		fields[i].offset = m->offset_bits / 8;
 		if (m->bitfield)
