@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 /* Memory that is given back all at once. */
-struct fsc_arena {
-	struct fsc_arena_chunk *chunks;
+struct fsc_values {
+	struct fsc_values_chunk *chunks;
 	bool failed; /* an allocation did: what was made since the last reset is not whole */
 };
 
 /* Zeros, aligned to 8; NULL, and `failed`, if memory is out. */
-void *fsc_arena_alloc(struct fsc_arena *a, size_t size);
+void *fsc_values_alloc(struct fsc_values *a, size_t size);
 /* n bytes and a NUL. */
-char *fsc_arena_copy(struct fsc_arena *a, const char *s, size_t n);
+char *fsc_values_copy(struct fsc_values *a, const char *s, size_t n);
 /* Keeps one chunk of memory for what comes next. */
-void fsc_arena_reset(struct fsc_arena *a);
-void fsc_arena_release(struct fsc_arena *a);
+void fsc_values_reset(struct fsc_values *a);
+void fsc_values_release(struct fsc_values *a);
 
 enum fsc_value_kind {
 	FSC_VALUE_NONE,
@@ -97,12 +97,12 @@ static inline struct fsc_value fsc_value_bool(bool b)
 }
 
 /* s is copied. If memory is out, NONE, as the arena says. */
-struct fsc_value fsc_value_text(struct fsc_arena *a, const char *s, size_t n);
-struct fsc_value fsc_value_bytes(struct fsc_arena *a, const void *bytes, size_t n);
-struct fsc_value fsc_value_symbol(struct fsc_arena *a, const char *s, uint64_t number);
+struct fsc_value fsc_value_text(struct fsc_values *a, const char *s, size_t n);
+struct fsc_value fsc_value_bytes(struct fsc_values *a, const void *bytes, size_t n);
+struct fsc_value fsc_value_symbol(struct fsc_values *a, const char *s, uint64_t number);
 /* ARRAY, TUPLE, RECORD (with names, to be filled in) or MAP (with keys), of n values that are NONE.
  */
-struct fsc_value fsc_value_list(struct fsc_arena *a, enum fsc_value_kind kind, size_t n);
+struct fsc_value fsc_value_list(struct fsc_values *a, enum fsc_value_kind kind, size_t n);
 
 /* The bits of an INT, UINT, BOOL or SYMBOL; false for others. */
 bool fsc_value_number(const struct fsc_value *v, uint64_t *ret);
@@ -110,9 +110,9 @@ bool fsc_value_number(const struct fsc_value *v, uint64_t *ret);
 /* How a histogram's buckets are shown: counts of a log-linear one with 2^bits buckets for each
  * power of two (lang/type.h numbers them), or of a linear one. Empty buckets at both ends are left
  * out. */
-struct fsc_value fsc_value_hist(struct fsc_arena *a, const uint64_t *counts, size_t n,
+struct fsc_value fsc_value_hist(struct fsc_values *a, const uint64_t *counts, size_t n,
 				unsigned bits);
-struct fsc_value fsc_value_lhist(struct fsc_arena *a, const uint64_t *counts, size_t n, int64_t min,
-				 int64_t max, int64_t step);
+struct fsc_value fsc_value_lhist(struct fsc_values *a, const uint64_t *counts, size_t n,
+				 int64_t min, int64_t max, int64_t step);
 
 #endif

@@ -21,7 +21,7 @@ static bool hist_find_ends(const uint64_t *counts, size_t n, size_t *first, size
 
 /* Where bucket i ends and the next begins. The numbers below 2^(bits + 1) have a bucket each; above
  * them limits are shown with the largest unit that divides their power of two. */
-static struct fsc_value hist_limit(struct fsc_arena *a, size_t i, unsigned bits)
+static struct fsc_value hist_limit(struct fsc_values *a, size_t i, unsigned bits)
 {
 	static const char units[] = " KMGTPE";
 	unsigned power, unit;
@@ -38,15 +38,15 @@ static struct fsc_value hist_limit(struct fsc_arena *a, size_t i, unsigned bits)
 	return fsc_value_symbol(a, text, power < 64 ? steps << power : 0);
 }
 
-static struct fsc_value value_of_buckets(struct fsc_arena *a, size_t n)
+static struct fsc_value value_of_buckets(struct fsc_values *a, size_t n)
 {
 	struct fsc_value v = {.kind = FSC_VALUE_HIST, .hist = {.n = n}};
 
-	v.hist.at = fsc_arena_alloc(a, n * sizeof(struct fsc_bucket));
+	v.hist.at = fsc_values_alloc(a, n * sizeof(struct fsc_bucket));
 	return v.hist.at ? v : (struct fsc_value){0};
 }
 
-struct fsc_value fsc_value_hist(struct fsc_arena *a, const uint64_t *counts, size_t n,
+struct fsc_value fsc_value_hist(struct fsc_values *a, const uint64_t *counts, size_t n,
 				unsigned bits)
 {
 	size_t first = 0, last = 0;
@@ -65,7 +65,7 @@ struct fsc_value fsc_value_hist(struct fsc_arena *a, const uint64_t *counts, siz
 	return v;
 }
 
-static struct fsc_value lhist_limit(struct fsc_arena *a, int64_t number, int64_t step)
+static struct fsc_value lhist_limit(struct fsc_values *a, int64_t number, int64_t step)
 {
 	enum { KILO = 1024, MEGA = 1024 * 1024 };
 	char text[32];
@@ -81,8 +81,8 @@ static struct fsc_value lhist_limit(struct fsc_arena *a, int64_t number, int64_t
 	return fsc_value_symbol(a, text, (uint64_t)number);
 }
 
-struct fsc_value fsc_value_lhist(struct fsc_arena *a, const uint64_t *counts, size_t n, int64_t min,
-				 int64_t max, int64_t step)
+struct fsc_value fsc_value_lhist(struct fsc_values *a, const uint64_t *counts, size_t n,
+				 int64_t min, int64_t max, int64_t step)
 {
 	size_t first = 0, last = 0;
 	bool any = hist_find_ends(counts, n, &first, &last);

@@ -90,7 +90,7 @@ void fsc_readings_free(struct fsc_readings *r)
 	if (!r)
 		return;
 	fsc_namer_free(r->namer);
-	fsc_arena_release(&r->arena);
+	fsc_values_release(&r->arena);
 	fsc_vec_release_owned(&r->named);
 	fsc_map_release(&r->users);
 	fsc_map_release(&r->cgroups);
@@ -105,7 +105,7 @@ int fsc_readings_tick(struct fsc_readings *r, struct fsc_err *err)
 
 void fsc_readings_reset(struct fsc_readings *r)
 {
-	fsc_arena_reset(&r->arena);
+	fsc_values_reset(&r->arena);
 }
 
 uint64_t fsc_readings_cut(const struct fsc_readings *r)
@@ -121,7 +121,7 @@ uint64_t fsc_readings_wall(const struct fsc_readings *r, uint64_t boot_ns)
 int fsc_readings_event(struct fsc_readings *r, const struct fsc_plan_event *e, const void *record,
 		       size_t size, struct fsc_value **ret, struct fsc_err *err)
 {
-	struct fsc_value *values = fsc_arena_alloc(&r->arena, e->n_args * sizeof(*values));
+	struct fsc_value *values = fsc_values_alloc(&r->arena, e->n_args * sizeof(*values));
 	int rc = 0;
 
 	for (size_t i = 0; !rc && values && i < e->n_args; i++) {
@@ -203,8 +203,9 @@ static int add_entry(const void *key, const void *value, void *arg)
 	if (!e)
 		return fsc_err_nomem(g->err);
 	e->rank = rank_of(g, value);
-	e->key = fsc_arena_copy(&g->r->arena, key, g->m->key_size);
-	e->value = fsc_arena_copy(&g->r->arena, value, fsc_script_value_size(g->r->script, g->map));
+	e->key = fsc_values_copy(&g->r->arena, key, g->m->key_size);
+	e->value =
+	    fsc_values_copy(&g->r->arena, value, fsc_script_value_size(g->r->script, g->map));
 	return e->key && e->value ? 0 : fsc_err_nomem(g->err);
 }
 

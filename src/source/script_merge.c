@@ -87,7 +87,7 @@ static struct fsc_value stats_value(struct fsc_readings *r, const struct fsc_vty
 static struct fsc_value hist_value(struct fsc_readings *r, const struct fsc_vtype *t,
 				   const struct fsc_parts *parts, uint64_t div)
 {
-	uint64_t *counts = fsc_arena_alloc(&r->arena, t->n * sizeof(*counts));
+	uint64_t *counts = fsc_values_alloc(&r->arena, t->n * sizeof(*counts));
 
 	if (!counts)
 		return (struct fsc_value){0};
@@ -243,7 +243,7 @@ struct fsc_value fsc_readings_series(struct fsc_readings *r, const struct fsc_vt
 	struct fsc_value v = {.kind = FSC_VALUE_SERIES,
 			      .series = {.interval_ns = t->tseries.interval_ns}};
 
-	v.series.at = fsc_arena_alloc(&r->arena, t->n * sizeof(struct fsc_moment));
+	v.series.at = fsc_values_alloc(&r->arena, t->n * sizeof(struct fsc_moment));
 	if (!v.series.at)
 		return (struct fsc_value){0};
 	for (uint64_t epoch = first; epoch <= last_epoch; epoch++) {

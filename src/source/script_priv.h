@@ -9,7 +9,7 @@
 struct fsc_readings {
 	struct fsc_script *script;
 	const struct fsc_plan *plan;
-	struct fsc_arena arena;
+	struct fsc_values arena;
 	struct fsc_namer *namer;       /* NULL: no addresses are printed */
 	struct fsc_vec named;	       /* char *: texts of cgroups and users */
 	struct fsc_map users, cgroups; /* a number (and filter) -> index in named */

@@ -47,7 +47,7 @@ static struct fsc_value string_value(struct fsc_readings *r, const struct fsc_vt
 	if (n < t->size || !t->size)
 		return fsc_value_text(&r->arena, s, n);
 	r->cut++;
-	text = fsc_arena_alloc(&r->arena, n + more + 1);
+	text = fsc_values_alloc(&r->arena, n + more + 1);
 	if (!text)
 		return (struct fsc_value){0};
 	memcpy(text, s, n);

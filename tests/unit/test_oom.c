@@ -1311,7 +1311,7 @@ static void drained_tallies(void **state)
 /* ---- scripts ---- */
 
 /* A map with a key of two parts, and values of every kind, in both formats. */
-static struct fsc_value make_values(struct fsc_arena *a)
+static struct fsc_value make_values(struct fsc_values *a)
 {
 	static const uint64_t counts[] = {0, 3, 1, 2};
 	struct fsc_value v = fsc_value_list(a, FSC_VALUE_MAP, 4);
@@ -1334,7 +1334,7 @@ static int print_values(const void *arg, struct fsc_err *err)
 {
 	static const struct fsc_script_style style = {.terminal = true, .percentiles = true};
 	const struct fsc_script_sink *sink = arg;
-	struct fsc_arena a = {0};
+	struct fsc_values a = {0};
 	struct fsc_value v = make_values(&a);
 	struct fsc_buf b = {0};
 	int rc = 0;
@@ -1349,7 +1349,7 @@ static int print_values(const void *arg, struct fsc_err *err)
 	else
 		found_text(fsc_buf_str(&b));
 	fsc_buf_release(&b);
-	fsc_arena_release(&a);
+	fsc_values_release(&a);
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 
 static const struct fsc_script_style plain, terminal = {.terminal = true};
 
-static struct fsc_arena arena;
+static struct fsc_values arena;
 
 static struct fsc_value text(const char *s)
 {
@@ -272,7 +272,7 @@ static void limits_are_those_of_the_buckets(void **state)
 			assert_int_equal(v.hist.at[i].count, i + 1);
 		}
 		free(counts);
-		fsc_arena_reset(&arena);
+		fsc_values_reset(&arena);
 	}
 }
 
@@ -398,7 +398,7 @@ static void notes_show_their_place(void **state)
 static int release_arena(void **state)
 {
 	(void)state;
-	fsc_arena_release(&arena);
+	fsc_values_release(&arena);
 	return 0;
 }
 

@@ -297,7 +297,7 @@ static void cgroups_are_paths(void **state)
 static int release(void **state)
 {
 	(void)state;
-	fsc_arena_release(&r.arena);
+	fsc_values_release(&r.arena);
 	fsc_map_release(&r.users);
 	fsc_map_release(&r.cgroups);
 	fsc_vec_release_owned(&r.named);
