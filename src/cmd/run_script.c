@@ -151,7 +151,8 @@ static int load_plan(struct script_run *s, struct fsc_err *err)
 	int rc = fsc_script_load(s->plan, &opts, &s->script, err);
 
 	if (!rc)
-		rc = fsc_readings_new(s->script, &s->events.readings, err);
+		rc = fsc_readings_new(s->script, s->pid_numbers.data, s->pid_numbers.n,
+				      &s->events.readings, err);
 	s->events.script = s->script;
 	s->events.plan = s->plan;
 	s->events.mask = &s->run->old_mask;

@@ -49,13 +49,16 @@ static uint32_t ring_bytes(const struct fsc_plan *plan, const struct fsc_plan_ma
 	return (uint32_t)bytes;
 }
 
+/* What programs only read is frozen, so that the verifier may look at it; it can only in maps of
+ * one value, and refuses programs that read others (Linux 6.18: -524, without a word in its log).
+ */
 static int fill_content(int fd, const struct fsc_plan_map *m, struct fsc_err *err)
 {
 	for (uint32_t i = 0; m->content && i < m->max_entries; i++)
 		if (bpf_map_update_elem(
 			fd, &i, (const char *)m->content + (size_t)i * m->value_size, BPF_ANY))
 			return fsc_err_sys(err, errno, "cannot fill the map %s", m->name);
-	if (m->frozen && bpf_map_freeze(fd))
+	if (m->frozen && m->max_entries == 1 && bpf_map_freeze(fd))
 		return fsc_err_sys(err, errno, "cannot freeze the map %s", m->name);
 	return 0;
 }

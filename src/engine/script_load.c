@@ -60,9 +60,7 @@ static bool log_line_is_reason(const char *line)
 {
 	static const char *const others[] = {
 	    "processed ", "verification time", "stack depth", "max_states", "; ", "from "};
-	uint32_t insn;
-
-	if (!*line || log_line_insn(line, &insn))
+	if (!*line || isdigit((unsigned char)*line)) /* an instruction, or what is known there */
 		return false;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strncmp(line, others[i], strlen(others[i])))
@@ -103,7 +101,7 @@ static int say_refusal(const struct fsc_script *s, const struct fsc_plan_prog *p
 	if (at.column && at.column <= strlen(line))
 		line += at.column - 1;
 	if (!*reason)
-		reason = strerror(code);
+		reason = fsc_err_text(code);
 	if (at.line)
 		fsc_err_set(err, code, "%s:%u:%u: the kernel refuses '%.*s' in %s: %s",
 			    s->plan->source_name, at.line, at.column,

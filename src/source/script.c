@@ -50,9 +50,9 @@ static int note_moved(struct fsc_readings *r, const struct fsc_point *pt, struct
 	return 0;
 }
 
-static int open_namer(struct fsc_readings *r, struct fsc_err *err)
+static int open_namer(struct fsc_readings *r, const pid_t *pids, size_t n_pids, struct fsc_err *err)
 {
-	const struct fsc_namer_opts opts = {0};
+	const struct fsc_namer_opts opts = {.pids = pids, .n_pids = n_pids};
 	int rc = fsc_namer_new(&opts, &r->namer, err);
 
 	for (size_t i = 0; !rc && i < r->plan->n_progs; i++) {
@@ -64,7 +64,8 @@ static int open_namer(struct fsc_readings *r, struct fsc_err *err)
 	return rc;
 }
 
-int fsc_readings_new(struct fsc_script *script, struct fsc_readings **ret, struct fsc_err *err)
+int fsc_readings_new(struct fsc_script *script, const pid_t *pids, size_t n_pids,
+		     struct fsc_readings **ret, struct fsc_err *err)
 {
 	struct fsc_readings *r = calloc(1, sizeof(*r));
 	int rc = 0;
@@ -76,7 +77,7 @@ int fsc_readings_new(struct fsc_script *script, struct fsc_readings **ret, struc
 	r->named = FSC_VEC_INIT(char *);
 	fsc_readings_clocks(r);
 	if (plan_has_address(r->plan))
-		rc = open_namer(r, err);
+		rc = open_namer(r, pids, n_pids, err);
 	if (rc) {
 		fsc_readings_free(r);
 		return rc;

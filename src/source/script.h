@@ -9,8 +9,10 @@
 
 struct fsc_readings;
 
-/* script must outlive *ret, which the caller owns. */
-int fsc_readings_new(struct fsc_script *script, struct fsc_readings **ret, struct fsc_err *err);
+/* pids: processes whose addresses may be asked for after they have exited. script must outlive
+ * *ret, which the caller owns. */
+int fsc_readings_new(struct fsc_script *script, const pid_t *pids, size_t n_pids,
+		     struct fsc_readings **ret, struct fsc_err *err);
 void fsc_readings_free(struct fsc_readings *r);
 /* Reads what processes have mapped since the last time: to be called regularly while the script
  * runs, and before names are asked for. */

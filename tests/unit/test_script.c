@@ -218,7 +218,7 @@ static void what_is_stored_and_sent_arrives(void **state)
 	s = load(&p, &err);
 	if (!s)
 		fail_msg("%s", err.msg);
-	assert_int_equal(fsc_readings_new(s, &r, &err), 0);
+	assert_int_equal(fsc_readings_new(s, NULL, 0, &r, &err), 0);
 	assert_int_equal(fsc_script_run(s, FSC_POINT_END, 0, &err), 0);
 	assert_int_equal(fsc_script_run(s, FSC_POINT_BEGIN, 0, &err), 0);
 	assert_int_equal(fsc_script_drain(s, count_record, &records, &err), 0);
