@@ -72,6 +72,8 @@ static const struct fsc_opt run_opts[] = {
     {0, "dwarf-pid", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "PID", NULL, NULL},
     {0, "traceable-functions", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "FILE", NULL,
      NULL},
+    {0, "mode", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "MODE", NULL, NULL},
+    {0, "verify-llvm-ir", FSC_OPT_FLAG, offsetof(struct run_opts, by_file), NULL, NULL, NULL},
     {0, "usdt-file-activation", FSC_OPT_FLAG, offsetof(struct run_opts, by_file), NULL, NULL, NULL},
     {0},
 };

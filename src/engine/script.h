@@ -15,7 +15,7 @@ struct fsc_script;
 
 struct fsc_script_opts {
 	unsigned n_cpus; /* possible ones */
-	pid_t cpid;	 /* the command's process; 0: none */
+	pid_t cpid;	 /* the command's process; 0: none. What can be limited is to it. */
 };
 
 /* A point that could not be attached, and why. */

@@ -46,10 +46,15 @@ static const struct attach_kind {
     [FSC_POINT_ITER] = {BPF_PROG_TYPE_TRACING, false, fsc_script_attach_iter},
 };
 
-static bool any_pid(const struct fsc_plan_prog *p)
+pid_t fsc_script_pid(const struct fsc_script *s, const struct fsc_point *pt)
+{
+	return pt->pid ? pt->pid : s->opts.cpid;
+}
+
+static bool any_pid(const struct fsc_script *s, const struct fsc_plan_prog *p)
 {
 	for (size_t i = 0; i < p->n_points; i++)
-		if (p->points[i]->pid)
+		if (fsc_script_pid(s, p->points[i]))
 			return true;
 	return false;
 }
@@ -69,9 +74,8 @@ bool fsc_script_variant_of(const struct fsc_script *s, const struct fsc_plan_pro
 {
 	const struct attach_kind *k = &kinds[p->kind];
 
-	(void)s;
 	*ret = (struct fsc_script_variant){.type = k->type, .btf_fd = -1};
-	if (k->attach == fsc_script_attach_user && fsc_feature_uprobe_multi_quick(any_pid(p)))
+	if (k->attach == fsc_script_attach_user && fsc_feature_uprobe_multi_quick(any_pid(s, p)))
 		ret->attach_type = FSC_ATTACH_UPROBE_MULTI;
 	if (k->attach == fsc_script_attach_kernel && wants_kprobe_multi(p))
 		ret->attach_type = FSC_ATTACH_KPROBE_MULTI;
@@ -236,7 +240,7 @@ static int attach_file(struct fsc_script *s, const struct fsc_plan_prog *p, size
 	struct script_batch sb = {
 	    .s = s, .p = p, .ret = p->kind == FSC_POINT_URETPROBE && !by_insns(p, pt)};
 	struct fsc_batch b = {.path = path_of(pt),
-			      .pid = pt->pid,
+			      .pid = fsc_script_pid(s, pt),
 			      .singly = !s->many[fsc_script_number(s, p)],
 			      .link = link_user,
 			      .refuse = refuse_point,
@@ -255,7 +259,7 @@ static int attach_file(struct fsc_script *s, const struct fsc_plan_prog *p, size
 	fsc_batch_release(&b);
 	if (rc == -ESRCH && err && !err->code)
 		return fsc_err_set(err, ESRCH, "process %d exited before it could be probed",
-				   pt->pid);
+				   fsc_script_pid(s, pt));
 	s->attached += n - (s->refused.n - refused);
 	return rc;
 }

@@ -33,13 +33,13 @@ static int each_cpu(int (*fn)(int cpu, void *arg, struct fsc_err *err), void *ar
 }
 
 /* The sampler of a point: of timers the CPU's clock. */
-static struct fsc_sys_sampler sampler_of(const struct fsc_point *pt)
+static struct fsc_sys_sampler sampler_of(const struct fsc_script *s, const struct fsc_point *pt)
 {
 	struct fsc_sys_sampler e = {.type = pt->perf_type,
 				    .config = pt->perf_config,
 				    .period = pt->period,
 				    .frequency = pt->frequency,
-				    .pid = pt->pid};
+				    .pid = fsc_script_pid(s, pt)};
 
 	if (pt->kind == FSC_POINT_PROFILE || pt->kind == FSC_POINT_INTERVAL) {
 		e.type = PERF_TYPE_SOFTWARE;
@@ -102,7 +102,8 @@ int fsc_script_attach_perf(struct fsc_script *s, const struct fsc_plan_prog *p, 
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < p->n_points; i++) {
-		struct perf_point pp = {.s = s, .p = p, .point = i, .e = sampler_of(p->points[i])};
+		struct perf_point pp = {
+		    .s = s, .p = p, .point = i, .e = sampler_of(s, p->points[i])};
 
 		if (p->kind == FSC_POINT_INTERVAL)
 			pp.e.pid = 0; /* it is no process's */
@@ -142,10 +143,13 @@ static int watch_point(struct perf_point *pp, struct fsc_err *err)
 	return rc;
 }
 
-static struct fsc_sys_breakpoint breakpoint_of(const struct fsc_point *pt)
+static struct fsc_sys_breakpoint breakpoint_of(const struct fsc_script *s,
+					       const struct fsc_point *pt)
 {
-	return (struct fsc_sys_breakpoint){
-	    .address = pt->address, .length = pt->length, .access = pt->access, .pid = pt->pid};
+	return (struct fsc_sys_breakpoint){.address = pt->address,
+					   .length = pt->length,
+					   .access = pt->access,
+					   .pid = fsc_script_pid(s, pt)};
 }
 
 /* Those at an address that a function's argument will give are set when it is called. */
@@ -156,7 +160,7 @@ int fsc_script_attach_watch(struct fsc_script *s, const struct fsc_plan_prog *p,
 
 	for (size_t i = 0; !rc && i < p->n_points; i++) {
 		struct perf_point pp = {
-		    .s = s, .p = p, .point = i, .w = breakpoint_of(p->points[i])};
+		    .s = s, .p = p, .point = i, .w = breakpoint_of(s, p->points[i])};
 
 		if (p->points[i]->watch_arg >= 0 && p->points[i]->func) {
 			s->attached++;
@@ -192,7 +196,7 @@ int fsc_script_watch(struct fsc_script *s, uint32_t probe, uint64_t address, pid
 
 		if (p->probe != probe || !is_watch(p->kind) || is_watched(s, address))
 			continue;
-		pp.w = breakpoint_of(p->points[0]);
+		pp.w = breakpoint_of(s, p->points[0]);
 		pp.w.address = address;
 		pp.w.pid = pid;
 		rc = watch_point(&pp, err);

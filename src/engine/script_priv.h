@@ -62,6 +62,8 @@ int fsc_script_own_prog(struct fsc_script *s, const struct fsc_plan_prog *p,
 bool fsc_script_variant_of(const struct fsc_script *s, const struct fsc_plan_prog *p,
 			   struct fsc_script_variant *ret);
 
+/* The process that a point is limited to: its own, or the command's; 0: none. */
+pid_t fsc_script_pid(const struct fsc_script *s, const struct fsc_point *pt);
 uint32_t fsc_script_number(const struct fsc_script *s, const struct fsc_plan_prog *p);
 /* Keeps a link, or (fd < 0) notes that the kernel refused the point with that code. */
 int fsc_script_keep(struct fsc_script *s, const struct fsc_plan_prog *p, size_t point, int fd,
