@@ -85,7 +85,7 @@ of_fixture() {
 }
 
 @test "run: Ctrl-C ends it as exit() does" {
-	"$FUNCSCOPE" run -e 'BEGIN { @a = 1; } END { printf("end\n"); }' >out 2>err --ready-fd 4 4> >(cat >ready) &
+	"$FUNCSCOPE" run -e 'BEGIN { @a = 1; } interval:s:100 { } END { printf("end\n"); }' >out 2>err --ready-fd 4 4> >(cat >ready) &
 	PIDS+=($!)
 	while [[ ! -s ready ]]; do :; done
 	kill -INT $!
