@@ -181,34 +181,31 @@ void fsc_check_len(struct fsc_lang *c, struct fsc_expr *e)
 		return;
 	}
 	fsc_check_value(c, a);
-	if (a->type && a->type->kind != FSC_V_KSTACK && a->type->kind != FSC_V_USTACK &&
-	    a->type->kind != FSC_V_ARRAY && a->type->kind != FSC_V_STRING)
+	if (!a->type || a->type->kind == FSC_V_ARRAY || a->type->kind == FSC_V_STRING)
+		return;
+	if (a->type->kind != FSC_V_KSTACK && a->type->kind != FSC_V_USTACK)
 		fsc_lang_fail(c, e->at, "len() expects a map or stack to be provided");
+	if (a->kind != FSC_E_NAME && a->kind != FSC_E_CALL)
+		fsc_lang_fail_hint(c, a->at, "write len(ustack) where the stack is taken",
+				   "len() cannot count the frames of a stack that was stored");
 }
 
-/* Frames of a stack that was stored: up to the first that is 0. */
+/* The kernel counts them while it copies the stack, which nobody looks at. */
 static struct fsc_val len_stack(struct fsc_gen *g, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t = e->args[0]->type;
-	struct fsc_val v = fsc_gen_expr(g, e->args[0]), key;
-	uint32_t again = fsc_ir_label(g->f), end = fsc_ir_label(g->f);
-	fsc_vr n = fsc_ir_imm(g->f, 0), frames, word;
+	struct fsc_val to = fsc_gen_temp(g, fsc_vt_array(g->c, &fsc_vt_u64, t->stack.depth));
+	fsc_vr n = fsc_ir_call(g->f, BPF_FUNC_get_stack, FSC_A_VR(g->ctx),
+			       fsc_gen_address_arg(g, &to), FSC_A_IMM(to.type->size),
+			       FSC_A_IMM(t->kind == FSC_V_USTACK ? BPF_F_USER_STACK : 0));
+	fsc_vr frames = fsc_ir_vr(g->f);
+	uint32_t none = fsc_ir_label(g->f);
 
-	v = fsc_gen_mem(g, &v);
-	key = fsc_val_mem(&fsc_vt_u32, 0, fsc_ir_frame(g->f, 8));
-	fsc_gen_mem_store(g, &key, 4, 0, fsc_gen_mem_load(g, &v, 4, 0));
-	frames = fsc_ir_call(g->f, BPF_FUNC_map_lookup_elem, FSC_A_MAP(t->stack.map),
-			     FSC_A_FRAME(key.off));
-	fsc_ir_branch_imm(g->f, BPF_JEQ, frames, 0, end);
-	fsc_ir_place(g->f, again);
-	fsc_ir_branch_imm(g->f, BPF_JGE, n, t->stack.depth, end);
-	word = fsc_ir_load(
-	    g->f, 8, fsc_ir_alu(g->f, BPF_ADD, frames, fsc_ir_alu_imm(g->f, BPF_LSH, n, 3)), 0);
-	fsc_ir_branch_imm(g->f, BPF_JEQ, word, 0, end);
-	fsc_ir_set(g->f, n, fsc_ir_alu_imm(g->f, BPF_ADD, n, 1));
-	fsc_ir_jump(g->f, again);
-	fsc_ir_place(g->f, end);
-	return fsc_val_reg(e->type, n);
+	fsc_ir_set_imm(g->f, frames, 0);
+	fsc_ir_branch_imm(g->f, BPF_JSLT, n, 0, none);
+	fsc_ir_set(g->f, frames, fsc_ir_alu_imm(g->f, BPF_RSH, n, 3));
+	fsc_ir_place(g->f, none);
+	return fsc_val_reg(e->type, frames);
 }
 
 static struct fsc_val len_value(struct fsc_gen *g, struct fsc_expr *e)

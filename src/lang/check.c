@@ -434,6 +434,18 @@ static void check_if(struct fsc_lang *c, struct fsc_stmt *s)
 		fsc_check_body(c, s->other);
 }
 
+/* return in a function of the script */
+static void check_result(struct fsc_lang *c, struct fsc_stmt *s)
+{
+	const struct fsc_vtype *t = c->check->inlined->type;
+
+	if (c->check->func)
+		fsc_lang_fail(c, s->at, "'return' in a loop of a function is not supported");
+	if (!s->expr != (t->kind == FSC_V_VOID) ||
+	    (s->expr && s->expr->type && !fsc_vt_merge(c, t, s->expr->type, true)))
+		fsc_lang_fail(c, s->at, "this function returns '%s'", fsc_vt_name(c, t));
+}
+
 static void check_jump(struct fsc_lang *c, struct fsc_stmt *s)
 {
 	if (s->kind != FSC_S_RETURN && !c->check->loops)
@@ -441,6 +453,8 @@ static void check_jump(struct fsc_lang *c, struct fsc_stmt *s)
 			      s->kind == FSC_S_BREAK ? "break" : "continue");
 	if (s->expr)
 		fsc_check_value(c, s->expr);
+	if (s->kind == FSC_S_RETURN && c->check->inlined)
+		check_result(c, s);
 }
 
 static void check_stmt(struct fsc_lang *c, struct fsc_stmt *s)

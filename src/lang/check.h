@@ -48,7 +48,7 @@ struct fsc_check {
 	uint32_t n_vars;
 	struct fsc_scope *scope;
 	unsigned func, loops;
-	bool in_func; /* below a loop's function */
+	struct fsc_expr *inlined; /* the call of a function that is being checked */
 	bool final, changed;
 	bool uses_point; /* the program depends on which of its points it is for */
 	bool uses_cookie, overrides;

@@ -533,9 +533,14 @@ static void check_tuple(struct fsc_lang *c, struct fsc_expr *e)
 
 static void check_block(struct fsc_lang *c, struct fsc_expr *e)
 {
+	struct fsc_expr *before = c->check->inlined;
+
 	fsc_check_push(c);
+	e->type = e->called && e->ref ? fsc_vt_resolve(c, e->ref, FSC_SPACE_NONE) : &fsc_vt_void;
+	if (e->called)
+		c->check->inlined = e;
 	fsc_check_block(c, e->body);
-	e->type = &fsc_vt_void;
+	c->check->inlined = before;
 	if (e->a) {
 		e->a->discarded = e->discarded;
 		fsc_check_expr(c, e->a);

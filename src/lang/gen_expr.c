@@ -36,29 +36,46 @@ static struct fsc_val expr_text(struct fsc_gen *g, struct fsc_expr *e)
 	return temp;
 }
 
-/* Signed division, which BPF has only lately: of the absolute values, with the sign put back. */
-static fsc_vr arith_divide(struct fsc_gen *g, int op, fsc_vr a, const struct fsc_val *b)
+/* An unsigned quotient or rest. By a power of two it is a shift or a mask: the verifier, too, can
+ * compute those, and so sees the ends of loops. */
+static fsc_vr divide_unsigned(struct fsc_gen *g, int op, fsc_vr a, const struct fsc_val *b)
 {
-	struct fsc_ir_func *f = g->f;
-	fsc_vr x = fsc_ir_mov(f, a), y = fsc_ir_mov(f, fsc_gen_reg(g, b)), q, result;
-	uint32_t x_ok = fsc_ir_label(f), y_ok = fsc_ir_label(f), done = fsc_ir_label(f);
+	if (b->kind == FSC_VAL_IMM && b->imm > 0 && !(b->imm & (b->imm - 1)))
+		return op == '/'
+			   ? fsc_ir_alu_imm(g->f, BPF_RSH, a, __builtin_ctzll((uint64_t)b->imm))
+			   : fsc_ir_alu_imm(g->f, BPF_AND, a, b->imm - 1);
+	if (b->kind == FSC_VAL_IMM && b->imm == (int32_t)b->imm && b->imm > 0)
+		return fsc_ir_alu_imm(g->f, op == '/' ? BPF_DIV : BPF_MOD, a, b->imm);
+	return fsc_ir_alu(g->f, op == '/' ? BPF_DIV : BPF_MOD, a, fsc_gen_reg(g, b));
+}
+
+static void negate_below_zero(struct fsc_gen *g, fsc_vr sign, fsc_vr v)
+{
+	uint32_t ok = fsc_ir_label(g->f);
 	struct fsc_ir *neg;
 
-	fsc_ir_branch_imm(f, BPF_JSGE, x, 0, x_ok);
-	neg = fsc_ir_push(f, FSC_IR_NEG);
-	neg->a = neg->dst = x;
-	fsc_ir_place(f, x_ok);
-	fsc_ir_branch_imm(f, BPF_JSGE, y, 0, y_ok);
-	neg = fsc_ir_push(f, FSC_IR_NEG);
-	neg->a = neg->dst = y;
-	fsc_ir_place(f, y_ok);
-	q = fsc_ir_alu(f, op == '/' ? BPF_DIV : BPF_MOD, x, y);
-	result = fsc_ir_mov(f, q);
-	fsc_ir_branch_imm(f, BPF_JSGE, op == '/' ? fsc_ir_alu(f, BPF_XOR, a, fsc_gen_reg(g, b)) : a,
-			  0, done);
-	neg = fsc_ir_push(f, FSC_IR_NEG);
-	neg->a = neg->dst = result;
-	fsc_ir_place(f, done);
+	fsc_ir_branch_imm(g->f, BPF_JSGE, sign, 0, ok);
+	neg = fsc_ir_push(g->f, FSC_IR_NEG);
+	neg->a = neg->dst = v;
+	fsc_ir_place(g->f, ok);
+}
+
+/* Signed division, which BPF has only lately: of the absolute values, with the sign put back. */
+static fsc_vr divide_signed(struct fsc_gen *g, int op, fsc_vr a, const struct fsc_val *b)
+{
+	struct fsc_ir_func *f = g->f;
+	fsc_vr x = fsc_ir_mov(f, a), sign = a, result;
+	struct fsc_val y = *b;
+
+	negate_below_zero(g, x, x);
+	if (b->kind != FSC_VAL_IMM || b->imm <= 0) {
+		y = fsc_val_reg(b->type, fsc_ir_mov(f, fsc_gen_reg(g, b)));
+		if (op == '/')
+			sign = fsc_ir_alu(f, BPF_XOR, a, y.vr);
+		negate_below_zero(g, y.vr, y.vr);
+	}
+	result = fsc_ir_mov(f, divide_unsigned(g, op, x, &y));
+	negate_below_zero(g, sign, result);
 	return result;
 }
 
@@ -94,10 +111,10 @@ struct fsc_val fsc_gen_arith(struct fsc_gen *g, int op, const struct fsc_vtype *
 	fsc_vr x = fsc_gen_reg(g, &a);
 	bool is_shift = op == FSC_T_SHL || op == FSC_T_SHR;
 
-	if ((op == '/' || op == '%') && !is_unsigned)
-		return fsc_val_reg(t, arith_divide(g, op, x, &b));
-	if (b.kind == FSC_VAL_IMM && b.imm == (int32_t)b.imm && !is_shift &&
-	    !((op == '/' || op == '%') && !b.imm))
+	if (op == '/' || op == '%')
+		return fsc_val_reg(t, is_unsigned ? divide_unsigned(g, op, x, &b)
+						  : divide_signed(g, op, x, &b));
+	if (b.kind == FSC_VAL_IMM && b.imm == (int32_t)b.imm && !is_shift)
 		return fsc_val_reg(t, fsc_ir_alu_imm(g->f, alu_of(op, is_unsigned), x, b.imm));
 	if (b.kind == FSC_VAL_IMM && is_shift)
 		return fsc_val_reg(t, fsc_ir_alu_imm(g->f, alu_of(op, is_unsigned), x, b.imm & 63));
