@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/str.h"
@@ -126,8 +127,6 @@ static int search_kprobe(void *arg, const char *module, struct fsc_err *err)
 		return 0;
 	if (rc && err)
 		*err = why;
-	if (rc == -ENOENT && !strstr(why.hint, "did you mean"))
-		return fsc_err_hint(err, "list them with: funcscope run -l 'kprobe:*'");
 	if (rc)
 		return rc;
 	/* What the compiler made of a function counts only if there is nothing of that name. */
@@ -147,6 +146,14 @@ static int search_kprobe(void *arg, const char *module, struct fsc_err *err)
 	return rc;
 }
 
+static bool is_loaded(const char *module)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "/sys/module/%s", module);
+	return !strcmp(module, KERNEL) || !access(path, F_OK);
+}
+
 int fsc_match_kprobe(const struct fsc_written *w, struct fsc_matches *to, struct fsc_err *err)
 {
 	struct kprobe_search s = {.w = w, .to = to, .func = w->parts[w->n - 1]};
@@ -159,6 +166,9 @@ int fsc_match_kprobe(const struct fsc_written *w, struct fsc_matches *to, struct
 				     "Offset not allowed: a return belongs to a whole function");
 	if (plus && !fsc_written_number(plus, &s.offset))
 		return fsc_err_usage(err, "Invalid offset: '%s'", plus);
+	if (module && !fsc_written_is_pattern(module) && !is_loaded(module))
+		return fsc_err_set(err, ENXIO, "specified module %s in probe %s is not loaded.",
+				   module, to->written);
 	if (!module || !fsc_written_is_pattern(module))
 		return search_kprobe(&s, module, err);
 	s.many = true;
@@ -205,8 +215,10 @@ static int visit_typed(void *arg, uint32_t id, const char *name, unsigned what)
 	(void)what;
 	if (strncmp(name, s->prefix, n))
 		return 0;
-	if (s->near.wanted)
+	if (s->near.wanted) {
 		fsc_nearest_offer(&s->near, name + n);
+		return 0;
+	}
 	if (!fsc_pattern_match(&s->pattern, name + n) ||
 	    (s->hookable.n && !fsc_map_get(&s->hookable, name, strlen(name))))
 		return 0;

@@ -132,6 +132,12 @@ static int search_path(struct user_search *s, const char *path, struct fsc_err *
 		return -ENOMEM;
 	s->searched++;
 	rc = s->kind->resolve(&spec, &scope, t, err);
+	/* That a file is missing is another thing than that it lacks a function. */
+	if (rc == -ENOENT && !t->files.n && s->w->provider->kind != FSC_POINT_USDT) {
+		if (err)
+			err->code = ENXIO;
+		return -ENXIO;
+	}
 	if (rc)
 		return rc;
 	for (size_t i = 0; !rc && i < fsc_targets_count(t); i++) {
@@ -227,7 +233,7 @@ static int search_many(struct user_search *s, struct fsc_err *err)
 	if (rc || s->to->n)
 		return rc;
 	if (!s->searched)
-		return fsc_err_set(err, ENOENT,
+		return fsc_err_set(err, ENXIO,
 				   "%s target file '%s' does not exist or is not executable",
 				   s->w->provider->name, s->target);
 	if (s->first.code && s->searched == 1) {
