@@ -310,7 +310,7 @@ void fsc_check_arg(struct fsc_lang *c, struct fsc_expr *e)
 		check_usdt_arg(c, e);
 		return;
 	}
-	e->type = fsc_vt_in(c, &fsc_vt_i64, point_space(p));
+	e->type = fsc_vt_in(c, &fsc_vt_u64, point_space(p));
 	if (p->kind == FSC_POINT_KPROBE || p->kind == FSC_POINT_UPROBE) {
 		if (e->builtin->param >= (int64_t)fsc_reg_n_args)
 			fsc_lang_fail(c, e->at,
@@ -359,7 +359,7 @@ const struct fsc_builtin_gen fsc_gen_arg = {.value = arg_value};
 void fsc_check_sarg(struct fsc_lang *c, struct fsc_expr *e)
 {
 	fsc_want_kinds(c, e, FSC_KIND(KPROBE) | FSC_KIND(UPROBE));
-	e->type = fsc_vt_in(c, &fsc_vt_i64, point_space(c->check->point));
+	e->type = fsc_vt_in(c, &fsc_vt_u64, point_space(c->check->point));
 }
 
 static struct fsc_val sarg_value(struct fsc_gen *g, struct fsc_expr *e)

@@ -43,6 +43,14 @@ static bool str_param(struct fsc_lang *c, struct fsc_expr *e)
 	return true;
 }
 
+/* The room for a text: as said, with the NUL. */
+static uint64_t str_size(struct fsc_lang *c, struct fsc_expr *e)
+{
+	uint64_t most = c->config.max_strlen, said = length_most(c, e, most);
+
+	return said + 1 < most ? said + 1 : most;
+}
+
 void fsc_check_str(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t = e->args[0]->type;
@@ -60,8 +68,7 @@ void fsc_check_str(struct fsc_lang *c, struct fsc_expr *e)
 			      "str() expects an integer or a pointer type as first argument (%s "
 			      "provided)",
 			      fsc_vt_name(c, t));
-	/* One more, so that a text which fills it is seen to be cut. */
-	e->type = fsc_vt_string(c, length_most(c, e, c->config.max_strlen) + 1);
+	e->type = fsc_vt_string(c, str_size(c, e));
 }
 
 static int read_str_helper(enum fsc_v_space space)
@@ -84,10 +91,13 @@ static fsc_vr length_bounded(struct fsc_gen *g, struct fsc_expr *e, uint64_t mos
 	return n;
 }
 
-static void str_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
+/* more: bytes that are read beyond what was asked for. */
+static void str_read(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest,
+		     int64_t more)
 {
 	struct fsc_val p = fsc_gen_expr(g, e->args[0]);
-	uint64_t size = e->type->size < dest->type->size ? e->type->size : dest->type->size;
+	uint64_t room = e->type->size + (uint64_t)more,
+		 size = room < dest->type->size ? room : dest->type->size, said;
 	enum fsc_v_space space = (enum fsc_v_space)e->args[0]->type->space;
 	struct fsc_ir_arg length = FSC_A_IMM(size);
 	fsc_vr address;
@@ -104,10 +114,35 @@ static void str_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val
 	}
 	/* The bytes behind the text count in keys and comparisons. */
 	fsc_gen_zero(g, dest, 0, dest->type->size);
+	said = e->n_args > 1 && e->args[1]->is_const ? e->args[1]->value + (uint64_t)more : size;
 	if (e->n_args > 1 && !e->args[1]->is_const)
-		length = FSC_A_VR(length_bounded(g, e->args[1], size, 1));
+		length = FSC_A_VR(length_bounded(g, e->args[1], size, more));
+	else if (said < size)
+		length = FSC_A_IMM(said);
 	fsc_ir_call(g->f, read_str_helper(space), fsc_gen_address_arg(g, dest), length,
 		    FSC_A_VR(address));
+}
+
+/* Where strings are short, a cut one is to be seen: it fills its room, without a NUL. The kernel
+ * always writes one, so that the text is read into a byte more, and copied. */
+static bool str_by_copy(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
+{
+	struct fsc_val temp, text;
+
+	if (g->c->config.max_strlen >= 1024 || e->args[0]->type->kind == FSC_V_STRING ||
+	    dest->type->size > e->type->size)
+		return false;
+	temp = fsc_gen_temp(g, fsc_vt_string(g->c, e->type->size + 1));
+	text = fsc_val_part(&temp, e->type, 0);
+	str_read(g, e, &temp, 1);
+	fsc_gen_store(g, dest, &text);
+	return true;
+}
+
+static void str_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
+{
+	if (!str_by_copy(g, e, dest))
+		str_read(g, e, dest, 0);
 }
 const struct fsc_builtin_gen fsc_gen_str = {.into = str_into};
 

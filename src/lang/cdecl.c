@@ -189,7 +189,8 @@ static void record_members(struct fsc_lang *c, struct fsc_vec *members)
 				fsc_lang_fail(c, at, "a member cannot be of this type");
 			*(struct declarator *)fsc_zone_push(&c->temp, members) = d;
 		} while (fsc_parse_accept(c, ','));
-		fsc_parse_expect(c, ';', "';' behind a member");
+		if (c->token.kind != '}')
+			fsc_parse_expect(c, ';', "';' behind a member");
 	}
 }
 

@@ -29,19 +29,6 @@ bool fsc_vt_castable(const struct fsc_vtype *t, const struct fsc_vtype **ret)
 	}
 }
 
-const struct fsc_vtype *fsc_vt_kept(struct fsc_lang *c, const struct fsc_vtype *t)
-{
-	struct fsc_vtype *wide;
-
-	if (t->kind != FSC_V_INT || t->size == 8)
-		return t;
-	wide = fsc_vt_new(c, FSC_V_INT, 8, 8);
-	*wide = *t;
-	wide->size = wide->align = 8;
-	wide->is_char = false;
-	return wide;
-}
-
 static const struct fsc_vtype *merge_ints(struct fsc_lang *c, const struct fsc_vtype *a,
 					  const struct fsc_vtype *b, bool literal)
 {
@@ -54,9 +41,9 @@ static const struct fsc_vtype *merge_ints(struct fsc_lang *c, const struct fsc_v
 	if (a->is_signed != b->is_signed && !literal) {
 		const struct fsc_vtype *u = a->is_signed ? b : a;
 
-		is_signed = u->size < 8;
-		if (is_signed && u->size >= (a->is_signed ? a : b)->size)
-			size = (unsigned)u->size * 2;
+		is_signed = true;
+		if (u->size >= (a->is_signed ? a : b)->size)
+			size = u->size < 8 ? (unsigned)u->size * 2 : 8;
 	}
 	if (a->size == size && a->is_signed == is_signed && (a->space == b->space || !a->space) &&
 	    a->enumerators == b->enumerators)
@@ -173,8 +160,7 @@ void fsc_check_map_key(struct fsc_lang *c, struct fsc_script_map *m, struct fsc_
 		return;
 	if (fsc_vtype_aggregates(key->type) || key->type->kind == FSC_V_VOID)
 		fsc_lang_fail(c, key->at, "%s cannot be a key", fsc_vt_name(c, key->type));
-	t = fsc_vt_kept(c, key->type);
-	t = fsc_vt_merge(c, m->key, t, key->is_const);
+	t = fsc_vt_merge(c, m->key, key->type, key->is_const);
 	if (!t)
 		fsc_lang_fail(
 		    c, key->at,
@@ -194,8 +180,7 @@ void fsc_check_map_value(struct fsc_lang *c, struct fsc_script_map *m, const str
 		return;
 	if (type->kind == FSC_V_VOID)
 		fsc_lang_fail(c, at, "this has no value that %s could hold", m->name);
-	t = fsc_vt_kept(c, type);
-	t = fsc_vt_merge(c, m->value, t, from && from->is_const);
+	t = fsc_vt_merge(c, m->value, type, from && from->is_const);
 	if (!t)
 		fsc_lang_fail(
 		    c, at,
@@ -273,8 +258,7 @@ void fsc_check_var_type(struct fsc_lang *c, struct fsc_scope_var *v, const struc
 			    var_shown(c, v->name), fsc_vt_name(c, type), fsc_vt_name(c, v->type));
 		return;
 	}
-	t = fsc_vt_merge(c, v->type, v->declared ? type : fsc_vt_kept(c, type),
-			 from && from->is_const);
+	t = fsc_vt_merge(c, v->type, type, from && from->is_const);
 	if (!t || (v->declared && t != v->type && !fsc_vt_same(t, v->type)))
 		fsc_lang_fail(
 		    c, at,
@@ -313,6 +297,14 @@ static void check_let(struct fsc_lang *c, struct fsc_stmt *s)
 		s->var->type = &fsc_vt_i64;
 }
 
+/* What `x op= value` makes of an integer. */
+static const struct fsc_vtype *assign_op_type(const struct fsc_stmt *s, const struct fsc_vtype *t)
+{
+	if (s->expr->is_const && (int64_t)s->expr->value >= 0)
+		return t->is_signed || s->op == '-' ? &fsc_vt_i64 : &fsc_vt_u64;
+	return t->is_signed || s->expr->type->is_signed || s->op == '-' ? &fsc_vt_i64 : &fsc_vt_u64;
+}
+
 static void check_assign_var(struct fsc_lang *c, struct fsc_stmt *s)
 {
 	struct fsc_scope_var *v;
@@ -328,8 +320,10 @@ static void check_assign_var(struct fsc_lang *c, struct fsc_stmt *s)
 		fsc_lang_fail(c, s->at, "%s is the loop's own and cannot be assigned to",
 			      var_shown(c, v->name));
 	s->to->var = s->var = v;
-	if (!s->op || (v->type && v->type->kind != FSC_V_POINTER))
+	if (!s->op)
 		fsc_check_var_type(c, v, s->expr->type, s->expr, s->at);
+	else if (!v->declared && v->type && v->type->kind == FSC_V_INT && s->expr->type)
+		fsc_check_var_type(c, v, assign_op_type(s, v->type), NULL, s->at);
 	s->to->type = v->type;
 }
 
@@ -341,7 +335,8 @@ static void check_assign_map(struct fsc_lang *c, struct fsc_stmt *s)
 		fsc_check_value(c, s->to->a);
 	fsc_check_map_key(c, m, s->to->a, s->to->at);
 	/* The value may be an aggregation, which is only one here. */
-	if (s->expr->kind == FSC_E_CALL || s->expr->kind == FSC_E_NAME)
+	if (s->expr->kind == FSC_E_CALL || s->expr->kind == FSC_E_NAME ||
+	    (s->expr->kind == FSC_E_BLOCK && s->expr->a))
 		fsc_check_expr(c, s->expr);
 	if (!s->expr->type || !fsc_vtype_aggregates(s->expr->type))
 		fsc_check_value(c, s->expr);
@@ -356,7 +351,11 @@ static void check_assign_map(struct fsc_lang *c, struct fsc_stmt *s)
 		    "Map value '%s' cannot be assigned from one map to another, nor changed: "
 		    "%s holds what %s() makes",
 		    fsc_vt_name(c, m->value), m->name, fsc_vt_name(c, m->value));
-	fsc_check_map_value(c, m, s->expr->type, s->expr, s->at);
+	if (s->op && s->expr->type && (!m->value || m->value->kind == FSC_V_INT))
+		fsc_check_map_value(c, m, assign_op_type(s, m->value ? m->value : &fsc_vt_i64),
+				    NULL, s->at);
+	else
+		fsc_check_map_value(c, m, s->expr->type, s->expr, s->at);
 	s->to->type = m->value;
 }
 

@@ -110,9 +110,8 @@ void fsc_check_pop(struct fsc_lang *c);
  * that may take a's sign. */
 const struct fsc_vtype *fsc_vt_merge(struct fsc_lang *c, const struct fsc_vtype *a,
 				     const struct fsc_vtype *b, bool literal);
-/* As values of this type are kept in variables and maps: integers with 8 bytes. */
-const struct fsc_vtype *fsc_vt_kept(struct fsc_lang *c, const struct fsc_vtype *t);
 /* Whether the type is one that reads as a number in expressions; sets *ret to the number's type. */
+const struct fsc_vtype *fsc_vt_smallest(uint64_t value, bool is_unsigned);
 bool fsc_vt_castable(const struct fsc_vtype *t, const struct fsc_vtype **ret);
 
 /* For checkers of builtins. */

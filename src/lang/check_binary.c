@@ -34,8 +34,6 @@ static bool both_signed(const struct fsc_expr *a, const struct fsc_expr *b)
 
 static uint64_t fold_divide(int op, uint64_t a, uint64_t b, bool is_signed)
 {
-	if (!b)
-		return op == '/' ? 0 : a;
 	if (!is_signed)
 		return op == '/' ? a / b : a % b;
 	if (b == UINT64_MAX)
@@ -82,7 +80,22 @@ static uint64_t fold(int op, uint64_t a, uint64_t b, bool is_signed)
 	}
 }
 
-/* e->value of a binary expression that is not constant: whether it works on signed numbers. */
+/* A difference is signed, and whatever has a signed side: only a literal takes the other's sign. */
+static bool result_signed(const struct fsc_expr *e, bool is_signed)
+{
+	bool a = e->a->type->is_signed, b = e->b->type->is_signed;
+
+	if (e->op == '-')
+		return true;
+	if (e->op == FSC_T_SHL || e->op == FSC_T_SHR)
+		return a;
+	if (e->a->is_const && !e->b->is_const && (int64_t)e->a->value >= 0)
+		return b;
+	if (e->b->is_const && !e->a->is_const && (int64_t)e->b->value >= 0)
+		return a;
+	return is_signed || a || b;
+}
+
 static void binary_ints(struct fsc_lang *c, struct fsc_expr *e)
 {
 	bool is_signed = both_signed(e->a, e->b);
@@ -92,9 +105,13 @@ static void binary_ints(struct fsc_lang *c, struct fsc_expr *e)
 
 	if (e->op == FSC_T_SHR || e->op == FSC_T_SHL)
 		is_signed = e->a->type->is_signed;
-	e->type = is_comparison(e->op) ? &fsc_vt_bool
-				       : fsc_vt_in(c, is_signed ? &fsc_vt_i64 : &fsc_vt_u64, space);
+	e->type =
+	    is_comparison(e->op)
+		? &fsc_vt_bool
+		: fsc_vt_in(c, result_signed(e, is_signed) ? &fsc_vt_i64 : &fsc_vt_u64, space);
 	e->is_unsigned = !is_signed;
+	if ((e->op == '/' || e->op == '%') && e->b->is_const && !e->b->value)
+		fsc_lang_fail(c, e->at, "the divisor is 0");
 	if (e->a->is_const && e->b->is_const && e->a->type->kind != FSC_V_POINTER)
 		fsc_expr_const(e, e->type, fold(e->op, e->a->value, e->b->value, is_signed));
 }

@@ -12,6 +12,16 @@ void fsc_expr_const(struct fsc_expr *e, const struct fsc_vtype *t, uint64_t valu
 	e->is_const = true;
 }
 
+/* The smallest type for a literal: signed, if it can be. */
+const struct fsc_vtype *fsc_vt_smallest(uint64_t value, bool is_unsigned)
+{
+	int64_t v = (int64_t)value;
+
+	if (is_unsigned)
+		return &fsc_vt_u64;
+	return fsc_vt_int(v == (int8_t)v ? 1 : v == (int16_t)v ? 2 : v == (int32_t)v ? 4 : 8, true);
+}
+
 void fsc_expr_text(struct fsc_lang *c, struct fsc_expr *e, const char *text, size_t n)
 {
 	e->kind = FSC_E_STRING;
@@ -25,7 +35,7 @@ static void check_int(struct fsc_lang *c, struct fsc_expr *e)
 	(void)c;
 	e->is_const = true;
 	if (!e->type)
-		e->type = e->value > INT64_MAX || e->is_unsigned ? &fsc_vt_u64 : &fsc_vt_i64;
+		e->type = fsc_vt_smallest(e->value, e->value > INT64_MAX);
 }
 
 static void check_bool(struct fsc_lang *c, struct fsc_expr *e)
@@ -223,11 +233,13 @@ static void check_unary(struct fsc_lang *c, struct fsc_expr *e)
 		fsc_lang_fail(c, e->at,
 			      "The %c operator can not be used on expressions of type '%s'", e->op,
 			      fsc_vt_name(c, t));
-	e->type = e->op == '-' || t->size < 8 ? &fsc_vt_i64 : t;
-	if (e->op == '~' && !t->is_signed)
-		e->type = &fsc_vt_u64;
-	if (e->a->is_const)
-		fsc_expr_const(e, e->type, e->op == '-' ? 0 - e->a->value : ~e->a->value);
+	e->type = t->is_signed || e->op == '-' ? &fsc_vt_i64 : &fsc_vt_u64;
+	if (!e->a->is_const)
+		return;
+	if (e->op == '-')
+		fsc_expr_const(e, fsc_vt_smallest(0 - e->a->value, false), 0 - e->a->value);
+	else
+		fsc_expr_const(e, &fsc_vt_u64, ~e->a->value);
 }
 
 static void check_step(struct fsc_lang *c, struct fsc_expr *e)
@@ -242,9 +254,17 @@ static void check_step(struct fsc_lang *c, struct fsc_expr *e)
 		fsc_check_map_key(c, m, e->a->a, e->a->at);
 		if (!m->value)
 			fsc_check_map_value(c, m, &fsc_vt_i64, NULL, e->at);
+		if (m->value->kind == FSC_V_INT)
+			fsc_check_map_value(c, m, m->value->is_signed ? &fsc_vt_i64 : &fsc_vt_u64,
+					    NULL, e->at);
 		e->a->type = m->value;
 	} else {
 		fsc_check_expr(c, e->a);
+		if (e->a->type && e->a->type->kind == FSC_V_INT && !e->a->var->declared)
+			fsc_check_var_type(c, e->a->var,
+					   e->a->type->is_signed ? &fsc_vt_i64 : &fsc_vt_u64, NULL,
+					   e->at);
+		e->a->type = e->a->var->type;
 	}
 	t = e->a->type;
 	e->type = t;
@@ -291,8 +311,7 @@ static void check_ternary(struct fsc_lang *c, struct fsc_expr *e)
 		return;
 	if (e->b->type->kind != FSC_V_VOID && !fsc_vtype_aggregates(e->b->type) &&
 	    !fsc_vtype_aggregates(e->c->type))
-		e->type = fsc_vt_merge(c, fsc_vt_kept(c, e->b->type), fsc_vt_kept(c, e->c->type),
-				       e->c->is_const);
+		e->type = fsc_vt_merge(c, e->b->type, e->c->type, e->c->is_const);
 	else if (e->b->type->kind != e->c->type->kind)
 		e->type = NULL;
 	if (!e->type)
@@ -525,7 +544,7 @@ static void check_tuple(struct fsc_lang *c, struct fsc_expr *e)
 
 	for (size_t i = 0; i < e->n_args; i++) {
 		fsc_check_value(c, e->args[i]);
-		types[i] = e->args[i]->type ? fsc_vt_kept(c, e->args[i]->type) : NULL;
+		types[i] = e->args[i]->type;
 		all &= types[i] != NULL;
 	}
 	e->type = all ? fsc_vt_tuple(c, types, e->n_args) : NULL;

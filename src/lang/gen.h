@@ -140,6 +140,8 @@ struct fsc_val fsc_gen_agg_read(struct fsc_gen *g, struct fsc_script_map *m,
 
 /* gen_stmt.c */
 void fsc_gen_block(struct fsc_gen *g, struct fsc_stmt *s);
+/* The statements of a block and then an assignment of its value, an aggregation. */
+void fsc_gen_block_with(struct fsc_gen *g, struct fsc_expr *e, struct fsc_stmt *assign);
 struct fsc_val fsc_gen_block_expr(struct fsc_gen *g, struct fsc_expr *e);
 void fsc_gen_probe(struct fsc_gen *g, struct fsc_probe *p);
 void fsc_gen_return(struct fsc_gen *g);
@@ -159,6 +161,8 @@ void fsc_gen_event_send(struct fsc_gen *g, struct fsc_plan_event *ev, struct fsc
 struct fsc_val fsc_gen_event_begin(struct fsc_gen *g, struct fsc_plan_event *ev,
 				   const struct fsc_vtype *const *types, size_t n, uint32_t lost);
 void fsc_gen_event_end(struct fsc_gen *g, const struct fsc_val *record);
+/* A warning of the program's, while it runs: FSC_ACT_RUNTIME. */
+void fsc_gen_warning(struct fsc_gen *g, const char *text);
 void fsc_gen_loss(struct fsc_gen *g, enum fsc_plan_loss loss);
 uint32_t fsc_gen_text(struct fsc_gen *g, const char *text);
 

@@ -39,6 +39,14 @@ struct fsc_plan_event *fsc_gen_event_new(struct fsc_gen *g, enum fsc_plan_action
 	return ev;
 }
 
+void fsc_gen_warning(struct fsc_gen *g, const char *text)
+{
+	struct fsc_plan_event *ev = fsc_gen_event_new(g, FSC_ACT_RUNTIME, g->f->at);
+
+	ev->text = text;
+	fsc_gen_event_send(g, ev, NULL, 0);
+}
+
 static void event_layout(struct fsc_gen *g, struct fsc_plan_event *ev,
 			 const struct fsc_vtype *const *types, size_t n)
 {

@@ -79,6 +79,30 @@ static fsc_vr divide_signed(struct fsc_gen *g, int op, fsc_vr a, const struct fs
 	return result;
 }
 
+/* By 0 the result is 1, and a warning is sent. */
+static fsc_vr divide(struct fsc_gen *g, int op, bool is_unsigned, fsc_vr a, const struct fsc_val *b)
+{
+	uint32_t zero = fsc_ir_label(g->f), end = fsc_ir_label(g->f);
+	struct fsc_val by = *b;
+	fsc_vr result;
+
+	if (b->kind == FSC_VAL_IMM && b->imm)
+		return is_unsigned ? divide_unsigned(g, op, a, b) : divide_signed(g, op, a, b);
+	by = fsc_val_reg(b->type, fsc_gen_reg(g, b));
+	result = fsc_ir_vr(g->f);
+	fsc_ir_branch_imm(g->f, BPF_JEQ, by.vr, 0, zero);
+	fsc_ir_set(g->f, result,
+		   is_unsigned ? divide_unsigned(g, op, a, &by) : divide_signed(g, op, a, &by));
+	fsc_ir_jump(g->f, end);
+	fsc_ir_place(g->f, zero);
+	fsc_gen_warning(g,
+			"Divide or modulo by 0 detected. This can lead to unexpected results. 1 is "
+			"being used as the result.");
+	fsc_ir_set_imm(g->f, result, 1);
+	fsc_ir_place(g->f, end);
+	return result;
+}
+
 static int alu_of(int op, bool is_unsigned)
 {
 	switch (op) {
@@ -112,8 +136,7 @@ struct fsc_val fsc_gen_arith(struct fsc_gen *g, int op, const struct fsc_vtype *
 	bool is_shift = op == FSC_T_SHL || op == FSC_T_SHR;
 
 	if (op == '/' || op == '%')
-		return fsc_val_reg(t, is_unsigned ? divide_unsigned(g, op, x, &b)
-						  : divide_signed(g, op, x, &b));
+		return fsc_val_reg(t, divide(g, op, is_unsigned, x, &b));
 	if (b.kind == FSC_VAL_IMM && b.imm == (int32_t)b.imm && !is_shift)
 		return fsc_val_reg(t, fsc_ir_alu_imm(g->f, alu_of(op, is_unsigned), x, b.imm));
 	if (b.kind == FSC_VAL_IMM && is_shift)
@@ -308,6 +331,9 @@ static struct fsc_val expr_nth(struct fsc_gen *g, struct fsc_expr *e)
 	return fsc_val_part(&v, e->type, e->a->type->fields[e->value].offset);
 }
 
+static const char out_of_bounds[] =
+    "Array access out of bounds. This can lead to unexpected results.";
+
 /* An element by an index that is only known at run time, of an array that the program holds: the
  * verifier must see that it lies within. Outside it is 0. */
 static struct fsc_val index_held(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *v,
@@ -329,6 +355,7 @@ static struct fsc_val index_held(struct fsc_gen *g, struct fsc_expr *e, const st
 		fsc_gen_read(g, &ret, e->type->size, FSC_SPACE_KERNEL, base);
 	fsc_ir_jump(g->f, end);
 	fsc_ir_place(g->f, out);
+	fsc_gen_warning(g, out_of_bounds);
 	fsc_ir_place(g->f, end);
 	return ret;
 }
@@ -350,6 +377,13 @@ static struct fsc_val expr_index(struct fsc_gen *g, struct fsc_expr *e)
 	at = fsc_gen_reg(g, &n);
 	if (v.kind == FSC_VAL_MEM)
 		return index_held(g, e, &v, at);
+	if (e->a->type->kind == FSC_V_ARRAY && e->a->type->n) {
+		uint32_t within = fsc_ir_label(g->f);
+
+		fsc_ir_branch_imm(g->f, BPF_JLT, at, (int64_t)e->a->type->n, within);
+		fsc_gen_warning(g, out_of_bounds);
+		fsc_ir_place(g->f, within);
+	}
 	at = fsc_ir_alu_imm(g->f, BPF_MUL, at, (int64_t)e->type->size);
 	v.vr = fsc_ir_alu(g->f, BPF_ADD, fsc_gen_address(g, &v), at);
 	v.off = 0;

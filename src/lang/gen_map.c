@@ -156,7 +156,10 @@ void fsc_gen_map_assign(struct fsc_gen *g, struct fsc_stmt *s)
 	struct fsc_val key = {0}, value, place;
 
 	if (s->expr->type && fsc_vtype_aggregates(s->expr->type)) {
-		fsc_gen_aggregate(g, m, s->to->a, s->expr);
+		if (s->expr->kind == FSC_E_BLOCK)
+			fsc_gen_block_with(g, s->expr, s);
+		else
+			fsc_gen_aggregate(g, m, s->to->a, s->expr);
 		return;
 	}
 	if (s->op) {

@@ -39,6 +39,14 @@ struct fsc_val fsc_gen_var_place(struct fsc_gen *g, struct fsc_scope_var *v)
 	return seen;
 }
 
+/* Whether a value of one type needs no cutting to be one of the other. */
+static bool fits(const struct fsc_vtype *from, const struct fsc_vtype *to)
+{
+	if (from->is_signed == to->is_signed)
+		return from->size <= to->size;
+	return to->is_signed && from->size < to->size;
+}
+
 static void var_set(struct fsc_gen *g, struct fsc_scope_var *v, struct fsc_expr *e)
 {
 	struct fsc_val place = fsc_gen_var_place(g, v), value;
@@ -53,12 +61,17 @@ static void var_set(struct fsc_gen *g, struct fsc_scope_var *v, struct fsc_expr 
 		fsc_gen_store(g, &place, &value);
 		return;
 	}
-	if (value.kind == FSC_VAL_IMM && v->type->size == 8) {
-		fsc_ir_set_imm(g->f, place.vr, value.imm);
+	if (value.kind == FSC_VAL_IMM) {
+		int shift = 64 - 8 * (int)v->type->size;
+		uint64_t cut = (uint64_t)value.imm << shift;
+
+		fsc_ir_set_imm(g->f, place.vr,
+			       v->type->is_signed ? (int64_t)cut >> shift
+						  : (int64_t)(cut >> shift));
 		return;
 	}
 	r = fsc_gen_reg(g, &value);
-	if (v->type->size < 8)
+	if (v->type->size < 8 && !fits(value.type, v->type))
 		r = fsc_ir_extend(g->f, r, (unsigned)v->type->size, v->type->is_signed);
 	fsc_ir_set(g->f, place.vr, r);
 }
@@ -299,4 +312,14 @@ struct fsc_val fsc_gen_block_expr(struct fsc_gen *g, struct fsc_expr *e)
 		v = fsc_gen_expr(g, e->a);
 	stmts_forget(e->body);
 	return v;
+}
+
+void fsc_gen_block_with(struct fsc_gen *g, struct fsc_expr *e, struct fsc_stmt *assign)
+{
+	struct fsc_stmt inner = *assign;
+
+	inner.expr = e->a;
+	stmts_run(g, e->body);
+	fsc_gen_map_assign(g, &inner);
+	stmts_forget(e->body);
 }

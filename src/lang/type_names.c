@@ -140,7 +140,7 @@ bool fsc_vt_enumerator(struct fsc_lang *c, const char *name, struct fsc_cenumera
 	}
 	if (!c->world->enumerator ||
 	    !c->world->enumerator(c->world->arg, name, c->ctypes->near, &found))
-		return false;
+		return fsc_constant(name, ret);
 	*ret = (struct fsc_cenumerator){.name = name,
 					.value = found.value,
 					.type = found.type ? fsc_vt_import(c, found.type)

@@ -82,6 +82,8 @@ bool fsc_vt_is_builtin_name(const char *name);
 const struct fsc_vtype *fsc_vt_resolve(struct fsc_lang *c, const struct fsc_typeref *ref,
 				       enum fsc_v_space space);
 bool fsc_vt_enumerator(struct fsc_lang *c, const char *name, struct fsc_cenumerator *ret);
+/* constants.c */
+bool fsc_constant(const char *name, struct fsc_cenumerator *ret);
 void fsc_ctypes_init(struct fsc_lang *c);
 void fsc_ctypes_release(struct fsc_lang *c);
 
