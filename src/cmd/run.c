@@ -17,7 +17,7 @@
 #include "world/machine.h"
 
 struct run_opts {
-	const char *text, *command;
+	const char *text, *command, *mode, *filter;
 	struct fsc_vec pids; /* -p, const char * */
 	struct fsc_vec ignored;
 	struct fsc_output_opts out;
@@ -59,6 +59,8 @@ static const struct fsc_opt run_opts[] = {
      "print what the script becomes, and exit", debug_names},
     {0, "dry-run", FSC_OPT_FLAG, offsetof(struct run_opts, dry), NULL,
      "compile and load, attach nothing", NULL},
+    {0, "probe-filter", FSC_OPT_STRING, offsetof(struct run_opts, filter), "REGEX",
+     "only the probes of the script whose names match", NULL},
     {0, "test", FSC_OPT_FLAG, offsetof(struct run_opts, tests), NULL,
      "run the script's test: probes", NULL},
     {0, "bench", FSC_OPT_FLAG, offsetof(struct run_opts, benches), NULL,
@@ -72,7 +74,7 @@ static const struct fsc_opt run_opts[] = {
     {0, "dwarf-pid", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "PID", NULL, NULL},
     {0, "traceable-functions", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "FILE", NULL,
      NULL},
-    {0, "mode", FSC_OPT_LIST, offsetof(struct run_opts, ignored), "MODE", NULL, NULL},
+    {0, "mode", FSC_OPT_STRING, offsetof(struct run_opts, mode), "MODE", NULL, NULL},
     {0, "verify-llvm-ir", FSC_OPT_FLAG, offsetof(struct run_opts, by_file), NULL, NULL, NULL},
     {0, "usdt-file-activation", FSC_OPT_FLAG, offsetof(struct run_opts, by_file), NULL, NULL, NULL},
     {0},
@@ -82,6 +84,7 @@ static const struct fsc_opt run_opts[] = {
 struct given {
 	struct fsc_run_script script;
 	char *text;
+	regex_t filter; /* compiled if script.filter is set */
 };
 
 /* ---- the text and what it is given ---- */
@@ -186,7 +189,13 @@ static int list_probes(const struct given *g, const char *pattern, struct fsc_er
 	FSC_AUTO(fsc_machine_freep) struct fsc_machine *machine = NULL;
 	struct fsc_buf b = {0};
 	int rc = fsc_machine_new(&opts, &machine, err);
+	size_t n = pattern ? strlen(pattern) : 0;
 
+	if (n > 3 && !strcmp(pattern + n - 3, ".bt"))
+		fsc_log(FSC_LOG_WARN,
+			"It appears that '%s' is a filename but the file does not exist. Treating "
+			"'%s' as a search pattern.",
+			pattern, pattern);
 	if (!rc)
 		rc = fsc_machine_list(machine, pattern, g->script.out.verbose, &b, err);
 	if (!rc)
@@ -224,8 +233,8 @@ static void give_options(struct given *g, const struct run_opts *o)
 	s->is_unsafe = o->is_unsafe;
 	s->helper_errors = o->helper_errors;
 	s->no_warnings = o->no_warnings || o->quiet;
-	s->tests = o->tests;
-	s->benches = o->benches;
+	s->tests = o->tests || (o->mode && !strcmp(o->mode, "test"));
+	s->benches = o->benches || (o->mode && !strcmp(o->mode, "bench"));
 }
 
 static void release_given(struct given *g)
@@ -234,8 +243,20 @@ static void release_given(struct given *g)
 	fsc_vec_release(&g->script.named);
 	fsc_vec_release_owned(&g->script.config);
 	fsc_vec_release(&g->script.pids);
+	if (g->script.filter)
+		regfree(&g->filter);
 	free(g->script.command);
 	free(g->text);
+}
+
+static int compile_filter(struct given *g, const char *text, struct fsc_err *err)
+{
+	if (!text)
+		return 0;
+	if (regcomp(&g->filter, text, REG_EXTENDED | REG_NOSUB))
+		return fsc_err_usage(err, "Invalid --probe-filter regex: '%s'", text);
+	g->script.filter = &g->filter;
+	return 0;
 }
 
 static int run_given(struct given *g, const struct run_opts *o, char **operands, int n,
@@ -243,6 +264,8 @@ static int run_given(struct given *g, const struct run_opts *o, char **operands,
 {
 	int rc = fsc_probes_pids(&o->pids, &g->script.pids, err);
 
+	if (!rc)
+		rc = compile_filter(g, o->filter, err);
 	if (!rc && o->list && !o->text && !(n && is_file(operands[0])))
 		return list_probes(g, n ? operands[0] : NULL, err);
 	if (!rc && o->command)

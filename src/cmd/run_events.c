@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/run_shell.h"
 
@@ -118,6 +119,7 @@ static int write_message(struct fsc_run_events *e, const struct event *ev,
 
 static int act_errorf(struct fsc_run_events *e, const struct event *ev, struct fsc_err *err)
 {
+	e->errors++;
 	return write_message(e, ev, FSC_SCRIPT_ERROR, "errorf", err);
 }
 
@@ -131,6 +133,10 @@ static const char *source_line(const struct fsc_plan *p, uint32_t line)
 	return line && line <= p->n_source_lines ? p->source_lines[line - 1] : NULL;
 }
 
+const char fsc_run_map_full[] =
+    "Map full; can't update element. Try increasing max_map_keys config or manually setting the "
+    "max entries in a map declaration e.g. `let @a = hash(5000)`";
+
 static int act_helper(struct fsc_run_events *e, const struct event *ev, struct fsc_err *err)
 {
 	const char *helper = ev->is->text ? ev->is->text : "";
@@ -140,9 +146,7 @@ static int act_helper(struct fsc_run_events *e, const struct event *ev, struct f
 		int code; /* 0: any */
 		const char *text;
 	} known[] = {
-	    {"map_update_elem", -E2BIG,
-	     "Map full; can't update element. Try increasing max_map_keys config or manually "
-	     "setting the max entries in a map declaration e.g. `let @a = hash(5000)`"},
+	    {"map_update_elem", -E2BIG, fsc_run_map_full},
 	    {"map_delete_elem", -ENOENT, "Can't delete map element because it does not exist."},
 	    {"map_lookup_elem", 0, "Can't lookup map element because it does not exist."},
 	};
@@ -269,7 +273,7 @@ static int act_cat(struct fsc_run_events *e, const struct event *ev, struct fsc_
 	if (!rc)
 		fd = open(fsc_buf_str(&path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (!rc && fd < 0)
-		fsc_log(FSC_LOG_ERROR, "failed to open file '%s': %s", fsc_buf_str(&path),
+		fsc_log(FSC_LOG_ERROR, "failed to open file '%s' (%s)", fsc_buf_str(&path),
 			strerror(errno));
 	fsc_buf_release(&path);
 	if (rc || fd < 0)
@@ -281,8 +285,13 @@ static int act_cat(struct fsc_run_events *e, const struct event *ev, struct fsc_
 static int act_system(struct fsc_run_events *e, const struct event *ev, struct fsc_err *err)
 {
 	struct fsc_buf command = {0}, text = {0};
-	int rc = format_event(e, ev, &command, err);
+	int rc;
 
+	if (e->interrupted) {
+		e->not_run++;
+		return 0;
+	}
+	rc = format_event(e, ev, &command, err);
 	if (!rc && fflush(e->out))
 		rc = fsc_err_sys(err, errno, "cannot write the script's output");
 	if (!rc)
@@ -346,6 +355,7 @@ static const act_fn acts[FSC_ACT_MAX] = {
 struct draining {
 	struct fsc_run_events *e;
 	struct fsc_err *err;
+	uint64_t until; /* 0: to the end */
 };
 
 static int on_record(const void *record, size_t size, void *arg)
@@ -365,6 +375,9 @@ static int on_record(const void *record, size_t size, void *arg)
 	ev.is = &d->e->plan->events[number];
 	rc = act(d->e, &ev, d->err);
 	fsc_readings_reset(d->e->readings);
+	/* Events may come faster than they are carried out: signals must be heard all the same. */
+	if (!rc && d->until && fsc_clock_mono() > d->until)
+		rc = -EINTR;
 	return rc;
 }
 
@@ -387,9 +400,10 @@ static int on_packet(const void *record, size_t size, void *arg)
 	    (uint32_t)(head.length < size ? head.length : size), (uint32_t)head.length, d->err);
 }
 
-int fsc_run_events_drain(struct fsc_run_events *e, struct fsc_err *err)
+int fsc_run_events_drain(struct fsc_run_events *e, bool all, struct fsc_err *err)
 {
-	struct draining d = {e, err};
+	enum { AT_ONCE_NS = 50000000 };
+	struct draining d = {e, err, all ? 0 : fsc_clock_mono() + AT_ONCE_NS};
 	int rc = fsc_readings_tick(e->readings, err);
 
 	if (!rc)

@@ -20,12 +20,18 @@ struct fsc_run_events {
 	bool flush;	      /* after each event, not only after all that were pending */
 	const sigset_t *mask; /* of the commands that a script runs */
 	struct fsc_pcaps pcaps;
+	uint64_t errors;  /* errorf() */
+	bool interrupted; /* commands of pending events are not run any more: */
+	uint64_t not_run;
 	bool stop; /* exit() was called: */
 	int exit_code;
 };
 
-/* Carries out all pending events. */
-int fsc_run_events_drain(struct fsc_run_events *e, struct fsc_err *err);
+/* What is said of a map that has no room for another key. */
+extern const char fsc_run_map_full[];
+
+/* Carries out pending events; all: also if new ones come faster, otherwise those of 50 ms. */
+int fsc_run_events_drain(struct fsc_run_events *e, bool all, struct fsc_err *err);
 /* Prints the script's maps, as at its end. */
 int fsc_run_events_maps(struct fsc_run_events *e, struct fsc_err *err);
 /* Writes what a sink has put into the buffer; releases it. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cmd/run_tests.h"
 #include "run/pids.h"
 #include "run/run.h"
 #include "world/machine.h"
@@ -24,8 +25,52 @@ struct script_run {
 	struct fsc_plan *plan;
 	struct fsc_script *script;
 	struct fsc_run_events events;
+	bool warned_full;
 	sigset_t self; /* signals that the script has a probe for */
 };
+
+/* ---- what the script reads of its command line ---- */
+
+static const struct fsc_plan_param *find_param(const struct fsc_plan *p, const char *text)
+{
+	size_t n = strcspn(text, "=");
+
+	for (size_t i = 0; i < p->n_params; i++)
+		if (strlen(p->params[i].name) == n && !strncmp(p->params[i].name, text, n))
+			return &p->params[i];
+	return NULL;
+}
+
+/* Of a script that has none called help, --help asks what it has. */
+static int print_params(const struct fsc_plan *p, struct fsc_err *err)
+{
+	struct fsc_buf b = {0};
+
+	fsc_buf_puts(&b, p->n_params ? "The script's options:\n" : "The script has no options.\n");
+	for (size_t i = 0; i < p->n_params; i++) {
+		const struct fsc_plan_param *of = &p->params[i];
+
+		fsc_buf_printf(&b, "  --%s=%s  %s\n", of->name, of->value ? of->value : "",
+			       of->description ? of->description : "");
+	}
+	fsc_sink_print(stdout, &b, NULL);
+	return fsc_err_usage(err, "the script is not run: it was asked for its options");
+}
+
+static int check_named(const struct script_run *s, struct fsc_err *err)
+{
+	for (size_t i = 0; i < s->o->named.n; i++) {
+		const char *text = *FSC_AT(const char *, &s->o->named, i);
+
+		if (find_param(s->plan, text))
+			continue;
+		if (!strcmp(text, "help"))
+			return print_params(s->plan, err);
+		return fsc_err_usage(err, "Unexpected command line options: %.*s",
+				     (int)strcspn(text, "="), text);
+	}
+	return 0;
+}
 
 /* ---- compiling ---- */
 
@@ -62,7 +107,7 @@ static int compile(struct script_run *s, struct fsc_err *err)
 	if (rc && diags.list.n && err)
 		snprintf(err->msg, sizeof(err->msg), "the script is not run");
 	fsc_diags_release(&diags);
-	return rc;
+	return rc ? rc : check_named(s, err);
 }
 
 static int open_machine(struct script_run *s, const char *program, struct fsc_err *err)
@@ -85,14 +130,24 @@ static void log_skipped(void *arg, const char *name, const char *why)
 
 /* ---- the run ---- */
 
+/* Once: afterwards the books count them. */
+static void warn_full(struct script_run *s)
+{
+	if (s->warned_full || s->o->no_warnings || !fsc_script_loss(s->script, FSC_PLOSS_MAP))
+		return;
+	s->warned_full = true;
+	fsc_log(FSC_LOG_WARN, "%s", fsc_run_map_full);
+}
+
 static int on_events(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
 {
 	struct script_run *s = arg;
-	int rc = fsc_run_events_drain(&s->events, err);
+	int rc = fsc_run_events_drain(&s->events, false, err);
 
 	(void)n;
 	if (s->events.stop)
 		loop->stop = true;
+	warn_full(s);
 	return rc;
 }
 
@@ -147,6 +202,7 @@ static int watch_signals(struct script_run *s, struct fsc_err *err)
 static int load_plan(struct script_run *s, struct fsc_err *err)
 {
 	const struct fsc_script_opts opts = {.n_cpus = fsc_machine_world(s->machine)->n_cpus,
+					     .filter = s->o->filter,
 					     .cpid = s->run->child.pid};
 	int rc = fsc_script_load(s->plan, &opts, &s->script, err);
 
@@ -197,10 +253,6 @@ static int run_attach(struct fsc_run *r, struct fsc_err *err)
 	rc = fsc_script_run(s->script, FSC_POINT_BEGIN, 0, err);
 	if (!rc)
 		rc = fsc_script_attach(s->script, err);
-	if (!rc && s->o->tests)
-		rc = fsc_script_run(s->script, FSC_POINT_TEST, 0, err);
-	if (!rc && s->o->benches)
-		rc = fsc_script_run(s->script, FSC_POINT_BENCH, 0, err);
 	return rc;
 }
 
@@ -237,13 +289,31 @@ static bool ends_by_itself(const struct fsc_plan *p)
 	return true;
 }
 
+static int run_by_ourselves(struct script_run *s, struct fsc_err *err)
+{
+	size_t failed = 0;
+	int rc = fsc_script_iterate(s->script, err);
+
+	if (!rc && (s->o->tests || s->o->benches))
+		rc = fsc_run_events_drain(&s->events, true, err);
+	if (!rc && s->o->tests)
+		rc = fsc_run_tests(&s->events, &failed, err);
+	if (!rc && s->o->benches)
+		rc = fsc_run_benches(&s->events, err);
+	if (failed)
+		s->events.exit_code = 1;
+	return rc;
+}
+
 static void run_started(struct fsc_run *r)
 {
 	struct script_run *s = r->state;
 	struct fsc_err err = {0};
 
-	if (fsc_script_iterate(s->script, &err))
+	if (run_by_ourselves(s, &err)) {
 		fsc_log_err(&err);
+		s->events.exit_code = 1;
+	}
 	if ((ends_by_itself(s->plan) && !r->child.pid) || s->o->tests || s->o->benches)
 		r->loop.stop = true;
 }
@@ -256,12 +326,15 @@ static int run_tick(struct fsc_run *r, struct fsc_err *err)
 static int run_detach(struct fsc_run *r, struct fsc_err *err)
 {
 	struct script_run *s = r->state;
-	int rc = fsc_run_events_drain(&s->events, err);
+	int rc;
 
+	s->events.interrupted = r->interrupted;
 	fsc_script_detach(s->script);
+	rc = fsc_run_events_drain(&s->events, true, err);
+	warn_full(s);
 	if (!rc)
 		rc = fsc_script_run(s->script, FSC_POINT_END, 0, err);
-	return rc ? rc : fsc_run_events_drain(&s->events, err);
+	return rc ? rc : fsc_run_events_drain(&s->events, true, err);
 }
 
 static int run_report(struct fsc_run *r, bool last, struct fsc_err *err)
@@ -301,6 +374,7 @@ static void run_close(struct fsc_run *r)
 	    .kept = fsc_script_records(s->script),
 	    .missed = fsc_script_missed(s->script),
 	    .cut = fsc_readings_cut(s->events.readings),
+	    .not_run = s->events.not_run,
 	    .attached = fsc_script_attached(s->script),
 	    .refused = fsc_script_refused(s->script)->n,
 	};

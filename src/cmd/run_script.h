@@ -3,6 +3,8 @@
 #ifndef FSC_CMD_RUN_SCRIPT_H
 #define FSC_CMD_RUN_SCRIPT_H
 
+#include <regex.h>
+
 #include "cmd/run_events.h"
 #include "run/output.h"
 
@@ -17,7 +19,8 @@ struct fsc_run_script {
 	struct fsc_output_opts out;
 	const struct fsc_script_sink *sink;
 	struct fsc_script_style style;
-	bool flush; /* write each event at once */
+	const regex_t *filter; /* only probes with such names; NULL: all */
+	bool flush;	       /* write each event at once */
 	bool quiet, is_unsafe, helper_errors, no_warnings, tests, benches;
 };
 

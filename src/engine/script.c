@@ -258,14 +258,53 @@ int fsc_script_run(struct fsc_script *s, enum fsc_point_kind kind, int signal, s
 			return rc;
 	}
 	for (size_t i = 0; i < s->plan->n_progs; i++) {
-		LIBBPF_OPTS(bpf_test_run_opts, run);
+		int rc = is_of(&s->plan->progs[i], kind, signal)
+			     ? fsc_script_run_one(s, i, NULL, err)
+			     : 0;
 
-		if (!is_of(&s->plan->progs[i], kind, signal))
-			continue;
-		if (bpf_prog_test_run_opts(s->fds[i], &run))
-			return fsc_err_sys(err, errno, "the kernel does not run %s",
-					   s->plan->progs[i].title);
+		if (rc)
+			return rc;
 	}
+	return 0;
+}
+
+int fsc_script_run_one(struct fsc_script *s, size_t prog, uint32_t *ret, struct fsc_err *err)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	if (bpf_prog_test_run_opts(s->fds[prog], &run))
+		return fsc_err_sys(err, errno, "the kernel does not run %s",
+				   s->plan->progs[prog].title);
+	if (ret)
+		*ret = run.retval;
+	return 0;
+}
+
+/* The kernel measures each run itself while somebody holds a descriptor for that. */
+int fsc_script_bench(struct fsc_script *s, size_t prog, uint64_t *ret_runs, uint64_t *ret_ns,
+		     struct fsc_err *err)
+{
+	enum { BENCH_NS = 100000000, STEP = 500 };
+	FSC_AUTO(fsc_closep) int stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	uint64_t until = fsc_clock_mono() + BENCH_NS;
+	struct bpf_prog_info info = {0};
+	uint32_t size = sizeof(info);
+
+	if (stats < 0)
+		return fsc_err_sys(err, errno, "the kernel does not measure programs");
+	do {
+		for (int i = 0; i < STEP; i++) {
+			int rc = fsc_script_run_one(s, prog, NULL, err);
+
+			if (rc)
+				return rc;
+		}
+	} while (fsc_clock_mono() < until);
+	if (bpf_obj_get_info_by_fd(s->fds[prog], &info, &size))
+		return fsc_err_sys(err, errno, "cannot read how long %s took",
+				   s->plan->progs[prog].title);
+	*ret_runs = info.run_cnt;
+	*ret_ns = info.run_cnt ? info.run_time_ns / info.run_cnt : 0;
 	return 0;
 }
 
@@ -284,8 +323,10 @@ int fsc_script_drain(struct fsc_script *s, int (*fn)(const void *record, size_t 
 	s->record_fn = fn;
 	s->record_arg = arg;
 	n = ring_buffer__consume(s->ring);
-	if (n >= 0 || (err && err->code))
-		return n < 0 ? n : 0;
+	if (n >= 0 || n == -EINTR)
+		return 0;
+	if (err && err->code)
+		return n;
 	return fsc_err_sys(err, -n, "cannot read the events of the script");
 }
 

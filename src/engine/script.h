@@ -4,6 +4,7 @@
 #ifndef FSC_ENGINE_SCRIPT_H
 #define FSC_ENGINE_SCRIPT_H
 
+#include <regex.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,8 +15,9 @@
 struct fsc_script;
 
 struct fsc_script_opts {
-	unsigned n_cpus; /* possible ones */
-	pid_t cpid;	 /* the command's process; 0: none. What can be limited is to it. */
+	unsigned n_cpus;       /* possible ones */
+	const regex_t *filter; /* only probes with such names, and BEGIN and END; NULL: all */
+	pid_t cpid;	       /* the command's process; 0: none. What can be limited is to it. */
 };
 
 /* A point that could not be attached, and why. */
@@ -34,6 +36,11 @@ const struct fsc_plan *fsc_script_plan(const struct fsc_script *s);
 /* Runs the programs of a kind that nothing is attached to (BEGIN, END, self:signal with that
  * signal, test, bench), in order, each once. */
 int fsc_script_run(struct fsc_script *s, enum fsc_point_kind kind, int signal, struct fsc_err *err);
+/* Runs one program of those, by its number in the plan. *ret: what it returned. */
+int fsc_script_run_one(struct fsc_script *s, size_t prog, uint32_t *ret, struct fsc_err *err);
+/* Runs one so often that it can be measured: how often, and how long on average, in ns. */
+int fsc_script_bench(struct fsc_script *s, size_t prog, uint64_t *ret_runs, uint64_t *ret_ns,
+		     struct fsc_err *err);
 /* Whether the script has a program of that kind (and signal). */
 bool fsc_script_has(const struct fsc_script *s, enum fsc_point_kind kind, int signal);
 /* Attaches all others. What the kernel refuses fails the call, or with missing_probes=warn and
@@ -41,7 +48,7 @@ bool fsc_script_has(const struct fsc_script *s, enum fsc_point_kind kind, int si
 int fsc_script_attach(struct fsc_script *s, struct fsc_err *err);
 /* Detaches everything; maps and programs stay. Blocks for tens of milliseconds. */
 void fsc_script_detach(struct fsc_script *s);
-/* Points attached, or run by ourselves. */
+/* Points attached, or run by ourselves; several places of one name are one. */
 size_t fsc_script_attached(const struct fsc_script *s);
 const struct fsc_vec *
 fsc_script_refused(const struct fsc_script *s); /* struct fsc_script_refused */
@@ -57,7 +64,8 @@ void fsc_script_unwatch(struct fsc_script *s, uint64_t address);
 
 /* Readable when there are records. */
 int fsc_script_events_fd(const struct fsc_script *s);
-/* Calls fn for each pending record, which is valid until fn returns; a negative return ends it. */
+/* Calls fn for each pending record, which is valid until fn returns; a negative return ends it, and
+ * -EINTR only leaves the rest for the next call. */
 int fsc_script_drain(struct fsc_script *s, int (*fn)(const void *record, size_t size, void *arg),
 		     void *arg, struct fsc_err *err);
 /* Records read so far. */

@@ -409,26 +409,48 @@ int fsc_script_attach_tracepoint(struct fsc_script *s, const struct fsc_plan_pro
 
 /* ---- all ---- */
 
+/* Whether one of its points has a name that is asked for. */
+static bool is_wanted(const struct fsc_script *s, const struct fsc_plan_prog *p)
+{
+	if (!s->opts.filter || p->kind == FSC_POINT_BEGIN || p->kind == FSC_POINT_END)
+		return true;
+	for (size_t i = 0; i < p->n_points; i++)
+		if (!regexec(s->opts.filter, p->points[i]->name, 0, NULL, 0))
+			return true;
+	return false;
+}
+
+/* Names of points; a marker with several places is one probe. */
+static size_t count_names(const struct fsc_plan_prog *p)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_points; i++)
+		n += !i || strcmp(p->points[i]->name, p->points[i - 1]->name);
+	return n;
+}
+
 /* In such an order that programs at one place run in the script's. */
 int fsc_script_attach(struct fsc_script *s, struct fsc_err *err)
 {
-	size_t n = s->plan->n_progs, points = 0;
+	size_t n = s->plan->n_progs, twins = 0;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < 2 * n; i++) {
 		const struct fsc_plan_prog *p = &s->plan->progs[i < n ? i : 2 * n - 1 - i];
 		const struct attach_kind *k = &kinds[p->kind];
 
-		if (k->newest_first != (i >= n))
+		if (k->newest_first != (i >= n) || !is_wanted(s, p))
 			continue;
-		points += p->n_points;
+		twins += p->n_points - count_names(p);
 		if (k->attach)
 			rc = k->attach(s, p, err);
 		else
 			s->attached += p->n_points;
 	}
-	if (!rc && points && !s->attached)
-		return fsc_err_set(err, ENOENT, "none of the script's probes could be attached");
+	if (!rc && !s->attached)
+		return fsc_err_set(err, ENOENT, "No probes to attach");
+	s->attached -= s->attached > twins ? twins : 0;
 	return rc;
 }
 

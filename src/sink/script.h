@@ -46,6 +46,8 @@ struct fsc_script_sink {
 	void (*text)(enum fsc_script_text what, const char *s, size_t n, struct fsc_buf *b);
 	void (*note)(const struct fsc_script_note *n, struct fsc_buf *b);
 	void (*attached)(size_t n, struct fsc_buf *b);
+	/* One of several measurements; first: what stands above them comes before it. */
+	void (*bench)(const char *name, uint64_t ns, uint64_t runs, bool first, struct fsc_buf *b);
 	void (*lost)(uint64_t n, struct fsc_buf *b);
 	void (*end)(struct fsc_buf *b); /* before what is printed on exit; NULL: nothing */
 };
@@ -64,9 +66,11 @@ void fsc_script_series(const struct fsc_value *v, struct fsc_buf *b);
 /* Fractions of seconds that an interval of a series needs: 0, 3, 6 or 9 digits. */
 unsigned fsc_script_digits(uint64_t interval_ns);
 
+void fsc_script_gfp(uint64_t flags, struct fsc_buf *b);
+
 /* Appends n bytes of a format with the values in place of its conversions: those of printf(), and
- * %r, %rh and %rx for bytes. A conversion that does not fit its value shows the value. Values
- * missing are nothing, values left over are not shown. */
+ * %r, %rh and %rx for bytes, %gr for flags of the kernel's allocator. A conversion that does not
+ * fit its value shows the value. Values missing are nothing, values left over are not shown. */
 void fsc_script_format(const struct fsc_script_style *s, const char *format, size_t n,
 		       const struct fsc_value *values, size_t n_values, struct fsc_buf *b);
 
@@ -80,8 +84,9 @@ struct fsc_script_books {
 	uint64_t kept; /* events that were read */
 	/* [0] are events, the others are what else could not be stored. */
 	struct fsc_script_loss lost[16];
-	uint64_t missed; /* hits that the kernel did not deliver */
-	uint64_t cut;	 /* strings */
+	uint64_t missed;  /* hits that the kernel did not deliver */
+	uint64_t cut;	  /* strings */
+	uint64_t not_run; /* commands that were pending at Ctrl-C */
 	size_t attached, refused;
 };
 

@@ -11,6 +11,7 @@ struct conversion {
 	char size[3];	      /* "hh", "l" */
 	char as;	      /* the letter; 'r' for bytes */
 	char bytes;	      /* after 'r': 'h', 'x' or NUL */
+	bool gfp;	      /* "gr": flags of the kernel's allocator */
 };
 
 /* Digits, or -1 if there are none. More than is useful is cut. */
@@ -63,6 +64,10 @@ static bool conversion_parse(const char **at, const char *end, struct conversion
 			c->size[n++] = *s;
 		s++;
 	}
+	if (end - s >= 2 && s[0] == 'g' && s[1] == 'r') {
+		c->gfp = true;
+		s++;
+	}
 	if (s >= end || !*s || !strchr("diouxXcspr%", *s))
 		return false;
 	c->as = *s++;
@@ -72,16 +77,18 @@ static bool conversion_parse(const char **at, const char *end, struct conversion
 	return true;
 }
 
-/* Cut to what the length modifier says. */
+/* Cut to what the length modifier says; as in C, without one a number has 32 bits. */
 static uint64_t conversion_cut(const struct conversion *c, uint64_t number)
 {
 	bool is_signed = c->as == 'd' || c->as == 'i';
+	unsigned bits = !strcmp(c->size, "hh")	     ? 8
+			: !strcmp(c->size, "h")	     ? 16
+			: c->size[0] || c->as == 'p' ? 64
+						     : 32;
+	unsigned spare = 64 - bits;
 
-	if (!strcmp(c->size, "hh"))
-		return is_signed ? (uint64_t)(int8_t)number : (uint8_t)number;
-	if (!strcmp(c->size, "h"))
-		return is_signed ? (uint64_t)(int16_t)number : (uint16_t)number;
-	return number;
+	number <<= spare;
+	return is_signed ? (uint64_t)((int64_t)number >> spare) : number >> spare;
 }
 
 static void format_number(const struct conversion *c, uint64_t number, struct fsc_buf *b)
@@ -146,9 +153,12 @@ static void format_text(const struct fsc_script_style *s, const struct conversio
 			const struct fsc_value *v, struct fsc_buf *b)
 {
 	struct fsc_buf text = {0};
+	uint64_t number;
 	size_t n;
 
-	if (c->as == 'r' && c->bytes && v->kind == FSC_VALUE_BYTES)
+	if (c->gfp && fsc_value_number(v, &number))
+		fsc_script_gfp(number, &text);
+	else if (c->as == 'r' && c->bytes && v->kind == FSC_VALUE_BYTES)
 		format_bytes(c, v, &text);
 	else
 		fsc_script_value(s, v, &text);

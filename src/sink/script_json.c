@@ -268,6 +268,16 @@ static void script_json_attached(size_t n, struct fsc_buf *b)
 	    n);
 }
 
+static void script_json_bench(const char *name, uint64_t ns, uint64_t runs, bool first,
+			      struct fsc_buf *b)
+{
+	(void)first;
+	fsc_buf_puts(b, "{\"type\": \"benchmark_result\", \"data\": {");
+	fsc_fmt_json(b, name);
+	fsc_buf_printf(b, ": {\"average\": %llu, \"iters\": %llu}}}\n", (unsigned long long)ns,
+		       (unsigned long long)runs);
+}
+
 static void script_json_lost(uint64_t n, struct fsc_buf *b)
 {
 	fsc_buf_printf(
@@ -282,5 +292,6 @@ const struct fsc_script_sink fsc_script_sink_json = {
     .text = script_json_text,
     .note = script_json_note,
     .attached = script_json_attached,
+    .bench = script_json_bench,
     .lost = script_json_lost,
 };

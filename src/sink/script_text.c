@@ -287,6 +287,18 @@ static void script_text_attached(size_t n, struct fsc_buf *b)
 	fsc_buf_printf(b, "Attached %zu probe%s\n", n, n == 1 ? "" : "s");
 }
 
+static void script_text_bench(const char *name, uint64_t ns, uint64_t runs, bool first,
+			      struct fsc_buf *b)
+{
+	if (first) {
+		fsc_buf_printf(b, "%-41s%-15s%s\n", "Benchmark", "Time(ns)", "Iterations");
+		fsc_buf_pad(b, '-', 66);
+		fsc_buf_putc(b, '\n');
+	}
+	fsc_buf_printf(b, "%-41s%-15llu%llu\n", name, (unsigned long long)ns,
+		       (unsigned long long)runs);
+}
+
 static void script_text_lost(uint64_t n, struct fsc_buf *b)
 {
 	fsc_buf_printf(b, "Lost %llu events\n", (unsigned long long)n);
@@ -305,6 +317,7 @@ const struct fsc_script_sink fsc_script_sink_text = {
     .text = script_text_text,
     .note = script_text_note,
     .attached = script_text_attached,
+    .bench = script_text_bench,
     .lost = script_text_lost,
     .end = script_text_end,
 };

@@ -347,3 +347,40 @@ text number 2 2
 	((status)) || fail 'it ran'
 	assert_match stderr "$(<"$TMP/err")" 'vfs_read'
 }
+
+# ---- tests and measurements of scripts ----
+
+@test "run: --test runs a script's tests, --bench measures" {
+	fs run -q --test -e 'test:good { printf("x\n"); } test:bad { errorf("no"); }'
+	assert_eq status 1 "$status"
+	assert_match verdicts "$(<"$TMP/out")" '\[       OK \] good .*\[  FAILED  \] bad .*2 tests ran\.'
+	fs_ok run -q --bench -f json -e 'bench:a { @ = count(); } bench:b { @c = count(); }'
+	assert_match bench "$(<"$TMP/out")" '"benchmark_result", "data": \{"a": \{"average": [1-9][0-9]*, "iters": [1-9][0-9]*\}\}'
+}
+
+@test "run: --probe-filter leaves out probes, an option that no script reads is an error" {
+	script -q --probe-filter ':200' -e 'BEGIN { printf("begin\n"); } interval:ms:100 { printf("bad\n"); exit(); }
+		interval:ms:200 { printf("hit\n"); exit(); } END { printf("end\n"); }'
+	expect $'begin\nhit\nend'
+	fs_error 1 'No probes to attach' run -q --probe-filter nothing -e 'interval:ms:1 { exit(); }'
+	fs_error 2 'Invalid --probe-filter regex' run -q --probe-filter '[x' -e 'interval:ms:1 { exit(); }'
+	fs_error 2 'Unexpected command line options: aa' run -q -e 'BEGIN { exit(); }' --aa=20
+	fs run -q -e 'BEGIN { print(getopt("aa", 10, "how many")); exit(); }' -- --help
+	assert_match help "$(<"$TMP/out")" '--aa=10 +how many'
+}
+
+@test "run: Ctrl-C is heard while events come faster than they are carried out" {
+	"$FUNCSCOPE" run --unsafe -e 'tracepoint:sched:sched_switch { system("echo foo"); } END { printf("end\n"); }' --ready-fd 4 4> >(cat >ready) >out 2>err &
+	local pid=$!
+	PIDS+=("$pid")
+	while [[ ! -s out ]]; do :; done
+	kill -INT "$pid"
+	wait "$pid"
+	assert_match output "$(tail -c 100 out)" 'end'
+}
+
+@test "run: a map that is full is warned of, and counted" {
+	fs_ok run -e 'config = { max_map_keys=4 } BEGIN { for ($i : 0..10) { @[$i] = 1; } exit(); }'
+	assert_match warning "$(<"$TMP/err")" 'Map full'
+	assert_match books "$(<"$TMP/err")" 'map full 6'
+}

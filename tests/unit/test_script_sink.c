@@ -74,6 +74,11 @@ static void numbers_are_formatted_as_in_c(void **state)
 	expect_format("%llu", fsc_value_uint(UINT64_MAX), "18446744073709551615");
 	expect_format("%x %%", fsc_value_uint(255), "ff %");
 	expect_format("%#X", fsc_value_uint(255), "0XFF");
+	expect_format("%x %%", fsc_value_uint(0x12345678abcdef), "78abcdef %");
+	expect_format("%d", fsc_value_uint(0x12345678abcdef), "2024525295");
+	expect_format("%lx", fsc_value_uint(0x12345678abcdef), "12345678abcdef");
+	expect_format("%jx", fsc_value_uint(0x12345678abcdef), "12345678abcdef");
+	expect_format("%zd", fsc_value_int(INT64_MIN), "-9223372036854775808");
 	expect_format("%hhd", fsc_value_uint(300), "44");
 	expect_format("%hu", fsc_value_int(-1), "65535");
 	expect_format("%o", fsc_value_uint(8), "10");
@@ -88,6 +93,17 @@ static void numbers_are_formatted_as_in_c(void **state)
 			      wide[4095] = '2';
 			      wide;
 		      }));
+}
+
+static void allocation_flags_have_names(void **state)
+{
+	(void)state;
+	expect_format("%gr", fsc_value_uint(1), "GFP_DMA");
+	expect_format("%gr", fsc_value_uint(0xcc0), "GFP_KERNEL");
+	expect_format("%gr", fsc_value_uint(0x820 | 0x2), "GFP_ATOMIC|__GFP_HIGHMEM");
+	expect_format("%gr", fsc_value_uint(0x40 | 0x1ull << 40), "__GFP_IO|0x10000000000");
+	expect_format("%gr", fsc_value_uint(0), "0");
+	expect_format("[%9gr]", fsc_value_uint(1), "[  GFP_DMA]");
 }
 
 static void texts_are_padded_and_cut(void **state)
@@ -406,6 +422,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(numbers_are_formatted_as_in_c),
+	    cmocka_unit_test(allocation_flags_have_names),
 	    cmocka_unit_test(texts_are_padded_and_cut),
 	    cmocka_unit_test(bytes_have_three_forms),
 	    cmocka_unit_test(what_is_no_conversion_stays),
