@@ -337,18 +337,18 @@ uint64_t fsc_script_records(const struct fsc_script *s)
 
 /* ---- books ---- */
 
+/* One value that has all of them. */
 uint64_t fsc_script_loss(const struct fsc_script *s, enum fsc_plan_loss which)
 {
-	const struct fsc_plan_map *m = &s->plan->maps[s->plan->losses];
-	uint64_t *values = calloc(1, fsc_script_value_size(s, s->plan->losses));
-	uint32_t key = which;
-	uint64_t sum = which == FSC_PLOSS_RING ? s->packets_lost : 0;
+	uint64_t *values = calloc(1, fsc_script_value_size(s, s->plan->losses) + sizeof(*values));
+	uint64_t n = which == FSC_PLOSS_RING ? s->packets_lost : 0;
+	uint32_t key = 0;
 
-	if (values && which < m->max_entries && fsc_script_lookup(s, s->plan->losses, &key, values))
-		for (unsigned i = 0; i < fsc_script_parts(s, s->plan->losses); i++)
-			sum += values[i];
+	if (values && (which + 1) * sizeof(*values) <= s->plan->maps[s->plan->losses].value_size &&
+	    fsc_script_lookup(s, s->plan->losses, &key, values))
+		n += values[which];
 	free(values);
-	return sum;
+	return n;
 }
 
 uint64_t fsc_script_missed(const struct fsc_script *s)
