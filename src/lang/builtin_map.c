@@ -87,6 +87,8 @@ static struct fsc_val delete_value(struct fsc_gen *g, struct fsc_expr *e)
 		fsc_ir_set_imm(g->f, ok, 1);
 		fsc_ir_branch_imm(g->f, BPF_JEQ, r, 0, gone);
 		fsc_ir_set_imm(g->f, ok, 0);
+		if (e->discarded)
+			fsc_gen_helper_event(g, "map_delete_elem", r);
 		fsc_ir_place(g->f, gone);
 		return fsc_val_reg(e->type, ok);
 	}

@@ -1,5 +1,6 @@
 /* Builtins that are answered while compiling. */
 #include <string.h>
+#include <strings.h>
 
 #include "lang/builtins.h"
 
@@ -39,9 +40,9 @@ static void getopt_bool(struct fsc_lang *c, struct fsc_expr *e, const char *name
 {
 	bool value = e->n_args > 1 && e->args[1]->value;
 
-	if (given && (!*given || !strcmp(given, "1") || !strcmp(given, "true")))
+	if (given && (!*given || !strcmp(given, "1") || !strcasecmp(given, "true")))
 		value = true;
-	else if (given && (!strcmp(given, "0") || !strcmp(given, "false")))
+	else if (given && (!strcmp(given, "0") || !strcasecmp(given, "false")))
 		value = false;
 	else if (given)
 		fsc_lang_fail(c, e->at,
@@ -73,10 +74,11 @@ void fsc_check_getopt(struct fsc_lang *c, struct fsc_expr *e)
 	if (given && (!fsc_lex_number(given + negative, strlen(given + negative), &v, &used,
 				      &is_unsigned, &overflow) ||
 		      overflow || given[negative + used]))
-		fsc_lang_fail(c, e->at,
-			      "Invalid value '%s' for parameter '%s'. Value must be a number",
-			      given, name);
-	fsc_expr_const(e, &fsc_vt_i64, given && negative ? 0 - v : v);
+		fsc_lang_fail(c, (struct fsc_loc){0},
+			      "program command line option --%s invalid integer (value: %s)", name,
+			      given);
+	fsc_expr_const(e, v > INT64_MAX && !negative && given ? &fsc_vt_u64 : &fsc_vt_i64,
+		       given && negative ? 0 - v : v);
 }
 
 void fsc_check_is_kind(struct fsc_lang *c, struct fsc_expr *e)
@@ -156,4 +158,32 @@ void fsc_check_strcap(struct fsc_lang *c, struct fsc_expr *e)
 		return;
 	e->is_const = true;
 	e->value = e->args[0]->type->size;
+}
+
+/* Every parameter that was given must be one that the script asks for. */
+void fsc_check_params(struct fsc_lang *c)
+{
+	const char *known = "", *unknown = "";
+
+	for (size_t i = 0; i < c->check->getopts.n; i++)
+		known = fsc_zone_printf(&c->temp, "%s%s--%s", known, *known ? ", " : "",
+					FSC_AT(struct fsc_plan_param, &c->check->getopts, i)->name);
+	for (size_t i = 0; i < c->opts->n_named; i++) {
+		size_t n = strcspn(c->opts->named[i], "=");
+		bool found = false;
+
+		for (size_t k = 0; k < c->check->getopts.n; k++) {
+			const char *name =
+			    FSC_AT(struct fsc_plan_param, &c->check->getopts, k)->name;
+
+			found |= strlen(name) == n && !strncmp(name, c->opts->named[i], n);
+		}
+		if (!found)
+			unknown = fsc_zone_printf(&c->temp, "%s%s--%.*s", unknown,
+						  *unknown ? ", " : "", (int)n, c->opts->named[i]);
+	}
+	if (*unknown)
+		fsc_lang_fail_hint(c, (struct fsc_loc){0},
+				   fsc_zone_printf(&c->temp, "expected program options: %s", known),
+				   "unexpected program command line options: %s", unknown);
 }

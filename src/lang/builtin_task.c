@@ -260,6 +260,10 @@ void fsc_check_usermode(struct fsc_lang *c, struct fsc_expr *e)
 	e->type = fsc_vt_int(1, false);
 	if (fsc_reg_find("cs") < 0)
 		fsc_lang_fail(c, e->at, "'usermode' builtin is only supported on x86_64");
+	if (c->check->point->kind == FSC_POINT_BEGIN || c->check->point->kind == FSC_POINT_END) {
+		fsc_expr_const(e, e->type, 1);
+		return;
+	}
 	fsc_want_kinds(c, e,
 		       FSC_KIND(PROFILE) | FSC_KIND(INTERVAL) | FSC_KIND(SOFTWARE) |
 			   FSC_KIND(HARDWARE) | FSC_KIND(KPROBE) | FSC_KIND(UPROBE) |

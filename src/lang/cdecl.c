@@ -154,21 +154,24 @@ static void layout_place(struct layout *l, struct fsc_vfield *f, const struct de
 		l->align = (uint32_t)align;
 }
 
+/* __attribute__((packed)) and others, any number of them; those that are not known change nothing.
+ */
 static bool cdecl_packed(struct fsc_lang *c)
 {
-	unsigned depth = 0;
 	bool packed = false;
 
-	if (!fsc_parse_word(c, "__attribute__"))
-		return false;
-	do {
-		if (c->token.kind == FSC_T_END)
-			fsc_lang_fail(c, c->token.at, "')' is expected");
-		depth += c->token.kind == '(';
-		depth -= c->token.kind == ')';
-		packed |= c->token.kind == FSC_T_NAME && strstr(c->token.text, "packed");
-		fsc_lex_next(c);
-	} while (depth);
+	while (fsc_parse_word(c, "__attribute__")) {
+		unsigned depth = 0;
+
+		do {
+			if (c->token.kind == FSC_T_END)
+				fsc_lang_fail(c, c->token.at, "')' is expected");
+			depth += c->token.kind == '(';
+			depth -= c->token.kind == ')';
+			packed |= c->token.kind == FSC_T_NAME && strstr(c->token.text, "packed");
+			fsc_lex_next(c);
+		} while (depth);
+	}
 	return packed;
 }
 
@@ -203,7 +206,7 @@ static void record_body(struct fsc_lang *c, struct fsc_vrecord *r)
 
 	fsc_lex_next(c);
 	record_members(c, &members);
-	l.packed = cdecl_packed(c);
+	l.packed |= cdecl_packed(c);
 	fields = FSC_NEW_N(c->keep, struct fsc_vfield, members.n);
 	for (size_t i = 0; i < members.n; i++) {
 		const struct declarator *d = FSC_AT(struct declarator, &members, i);

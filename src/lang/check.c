@@ -74,6 +74,30 @@ static const struct fsc_vtype *merge_tuples(struct fsc_lang *c, const struct fsc
 	return same ? a : fsc_vt_tuple(c, types, a->n_fields);
 }
 
+/* Members in another order are another record's. */
+static const struct fsc_vtype *merge_records(struct fsc_lang *c, const struct fsc_vtype *a,
+					     const struct fsc_vtype *b, bool literal)
+{
+	const struct fsc_vtype **types = FSC_NEW_N(&c->temp, const struct fsc_vtype *, a->n_fields);
+	const char **names = FSC_NEW_N(&c->temp, const char *, a->n_fields);
+	bool same = true;
+
+	if (a->n_fields != b->n_fields)
+		return NULL;
+	for (size_t i = 0; i < a->n_fields; i++) {
+		struct fsc_vfield f;
+
+		if (!a->fields[i].name || !fsc_vt_field(c, b, a->fields[i].name, &f))
+			return NULL;
+		names[i] = a->fields[i].name;
+		types[i] = fsc_vt_merge(c, a->fields[i].type, f.type, literal);
+		if (!types[i])
+			return NULL;
+		same &= types[i] == a->fields[i].type;
+	}
+	return same ? a : fsc_vt_named_tuple(c, types, names, a->n_fields);
+}
+
 const struct fsc_vtype *fsc_vt_merge(struct fsc_lang *c, const struct fsc_vtype *a,
 				     const struct fsc_vtype *b, bool literal)
 {
@@ -94,8 +118,10 @@ const struct fsc_vtype *fsc_vt_merge(struct fsc_lang *c, const struct fsc_vtype 
 	case FSC_V_TUPLE:
 		return merge_tuples(c, a, b, literal);
 	case FSC_V_ARRAY:
-	case FSC_V_RECORD:
 		return fsc_vt_same(a, b) ? a : NULL;
+	case FSC_V_RECORD:
+		return a->name || b->name ? (fsc_vt_same(a, b) ? a : NULL)
+					  : merge_records(c, a, b, literal);
 	case FSC_V_HIST:
 		return a->hist_bits == b->hist_bits ? a : NULL;
 	case FSC_V_LHIST:
@@ -501,10 +527,21 @@ static void check_stmt(struct fsc_lang *c, struct fsc_stmt *s)
 	}
 }
 
+/* Behind these nothing is run. */
+static bool stmt_ends(const struct fsc_stmt *s)
+{
+	return s->kind == FSC_S_RETURN || s->kind == FSC_S_BREAK || s->kind == FSC_S_CONTINUE ||
+	       (s->kind == FSC_S_EXPR && s->expr->kind == FSC_E_CALL &&
+		!strcmp(s->expr->name, "exit"));
+}
+
 void fsc_check_block(struct fsc_lang *c, struct fsc_stmt *s)
 {
-	for (; s; s = s->next)
+	for (; s; s = s->next) {
 		check_stmt(c, s);
+		if (c->check->final && s->next && stmt_ends(s) && !c->check->warned)
+			fsc_lang_warn(c, s->next->at, "Unreachable statement.");
+	}
 }
 
 void fsc_check_body(struct fsc_lang *c, struct fsc_stmt *s)

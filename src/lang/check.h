@@ -20,10 +20,11 @@ struct fsc_script_map {
 struct fsc_scope_var {
 	const char *name;
 	const struct fsc_vtype *type;
-	bool declared; /* its type was written */
-	bool is_pair;  /* $kv of a map */
-	bool captured; /* used in a loop's function that is not its own */
-	unsigned func; /* depth of loops' functions where it was made */
+	bool declared;	/* its type was written */
+	bool is_pair;	/* $kv of a map */
+	bool in_memory; /* its address is taken */
+	bool captured;	/* used in a loop's function that is not its own */
+	unsigned func;	/* depth of loops' functions where it was made */
 	uint32_t index;
 	struct fsc_scope_var *next; /* in its scope */
 	struct fsc_script_map *map; /* is_pair */
@@ -50,6 +51,7 @@ struct fsc_check {
 	unsigned func, loops;
 	struct fsc_expr *inlined; /* the call of a function that is being checked */
 	bool final, changed;
+	bool warned;	 /* in an earlier pass over the same */
 	bool uses_point; /* the program depends on which of its points it is for */
 	bool uses_cookie, overrides;
 	struct fsc_vec getopts; /* struct fsc_plan_param */
@@ -124,6 +126,9 @@ void fsc_expr_const(struct fsc_expr *e, const struct fsc_vtype *t, uint64_t valu
 void fsc_expr_text(struct fsc_lang *c, struct fsc_expr *e, const char *text, size_t n);
 const char *fsc_string_arg(struct fsc_lang *c, struct fsc_expr *e, unsigned n);
 int64_t fsc_const_arg(struct fsc_lang *c, struct fsc_expr *e, unsigned n);
+
+/* builtin_meta.c: named parameters that nothing asks for are a mistake. */
+void fsc_check_params(struct fsc_lang *c);
 
 /* macro.c: replaces calls of macros in the whole script. */
 void fsc_macro_expand(struct fsc_lang *c);

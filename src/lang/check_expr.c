@@ -191,9 +191,24 @@ static void check_call(struct fsc_lang *c, struct fsc_expr *e)
 	b->check(c, e);
 }
 
+/* A variable whose address is taken lies in memory; its address is the kernel's. */
+static void check_address(struct fsc_lang *c, struct fsc_expr *e)
+{
+	fsc_check_expr(c, e->a);
+	if (e->a->kind != FSC_E_VAR || e->a->var->is_pair)
+		fsc_lang_fail(c, e->at, "only a variable's address can be taken (&$x)");
+	e->a->var->in_memory = true;
+	e->type = e->a->type ? fsc_vt_pointer(c, e->a->type, FSC_SPACE_KERNEL) : NULL;
+}
+
 static void check_unary(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t;
+
+	if (e->op == '&') {
+		check_address(c, e);
+		return;
+	}
 
 	fsc_check_value(c, e->a);
 	t = e->a->type;
@@ -227,8 +242,6 @@ static void check_unary(struct fsc_lang *c, struct fsc_expr *e)
 			fsc_expr_const(e, &fsc_vt_bool, !e->a->value);
 		return;
 	}
-	if (e->op == '&')
-		fsc_lang_fail(c, e->at, "the address of a value (&) is not supported");
 	if (!fsc_vt_is_integer(t))
 		fsc_lang_fail(c, e->at,
 			      "The %c operator can not be used on expressions of type '%s'", e->op,
@@ -312,6 +325,8 @@ static void check_ternary(struct fsc_lang *c, struct fsc_expr *e)
 	if (e->b->type->kind != FSC_V_VOID && !fsc_vtype_aggregates(e->b->type) &&
 	    !fsc_vtype_aggregates(e->c->type))
 		e->type = fsc_vt_merge(c, e->b->type, e->c->type, e->c->is_const);
+	else if (e->discarded && e->b->type->kind != e->c->type->kind)
+		e->type = &fsc_vt_void;
 	else if (e->b->type->kind != e->c->type->kind)
 		e->type = NULL;
 	if (!e->type)
@@ -547,13 +562,19 @@ static void check_tuple(struct fsc_lang *c, struct fsc_expr *e)
 		types[i] = e->args[i]->type;
 		all &= types[i] != NULL;
 	}
-	e->type = all ? fsc_vt_tuple(c, types, e->n_args) : NULL;
+	e->type = !all	    ? NULL
+		  : e->more ? fsc_vt_named_tuple(c, types, e->more, e->n_args)
+			    : fsc_vt_tuple(c, types, e->n_args);
 }
 
 static void check_block(struct fsc_lang *c, struct fsc_expr *e)
 {
 	struct fsc_expr *before = c->check->inlined;
 
+	if (!e->body && e->a && e->a->kind == FSC_E_STRING) {
+		fsc_expr_text(c, e, e->a->name, e->a->size);
+		return;
+	}
 	fsc_check_push(c);
 	e->type = e->called && e->ref ? fsc_vt_resolve(c, e->ref, FSC_SPACE_NONE) : &fsc_vt_void;
 	if (e->called)

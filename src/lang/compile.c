@@ -221,6 +221,7 @@ static void compile_programs(struct compile *k)
 	c->check->final = true;
 	for (size_t i = 0; i < k->groups.n; i++)
 		check_group(c, FSC_AT(struct group, &k->groups, i));
+	c->check->warned = true;
 	fsc_plan_maps_script(c);
 	for (size_t i = 0; i < k->groups.n; i++) {
 		struct group *g = FSC_AT(struct group, &k->groups, i);
@@ -247,6 +248,19 @@ static void source_lines(struct fsc_lang *c)
 	c->plan->source_name = c->opts->source_name ? fsc_zone_copy(c->keep, c->opts->source_name,
 								    strlen(c->opts->source_name))
 						    : "stdin";
+}
+
+static void warn_unused(struct fsc_lang *c)
+{
+	for (size_t i = 0; i < c->map_decls.n; i++) {
+		const struct fsc_map_decl *d = FSC_AT(struct fsc_map_decl, &c->map_decls, i);
+		bool used = false;
+
+		for (size_t k = 0; k < c->check->maps.n; k++)
+			used |= (*FSC_AT(struct fsc_script_map *, &c->check->maps, k))->decl == d;
+		if (!used)
+			fsc_lang_warn(c, d->at, "Unused map: %s", d->name);
+	}
 }
 
 static void plan_fill(struct fsc_lang *c)
@@ -284,7 +298,9 @@ static void compile_text(struct fsc_lang *c)
 	match_all(&k);
 	make_groups(&k);
 	check_all(&k);
+	fsc_check_params(c);
 	compile_programs(&k);
+	warn_unused(c);
 	plan_fill(c);
 }
 

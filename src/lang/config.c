@@ -121,8 +121,25 @@ static void item_set(struct fsc_lang *c, struct fsc_loc at, const char *name, co
 			item_choice(c, at, i, value);
 		return;
 	}
-	fsc_lang_fail_hint(c, at, fsc_lang_nearest(c, &nearest), "Unrecognized config variable: %s",
-			   name);
+	fsc_lang_fail_hint(c, at, fsc_lang_nearest(c, &nearest),
+			   "%s: not a known configuration option", name);
+}
+
+/* What the kernel takes for a license that may use all helpers. */
+static void check_license(struct fsc_lang *c)
+{
+	static const char *const known[] = {"Dual MIT/GPL", "Dual BSD/GPL",
+					    "Dual MPL/GPL", "GPL and additional rights",
+					    "GPL v2",	    "GPL"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (!strcmp(known[i], c->config.license))
+			return;
+	fsc_lang_fail(
+	    c, (struct fsc_loc){0},
+	    "Invalid value for license. Found: %s. Valid values: Dual MIT/GPL, Dual BSD/GPL, "
+	    "Dual MPL/GPL, GPL and additional rights, GPL v2, GPL.",
+	    c->config.license);
 }
 
 void fsc_config_read(struct fsc_lang *c)
@@ -152,6 +169,7 @@ void fsc_config_read(struct fsc_lang *c)
 				 fsc_zone_copy(&c->temp, text, (size_t)(equals - text)),
 				 equals + 1);
 	}
+	check_license(c);
 	c->config.cache_user_symbols_set = c->config.cache_user_symbols != NULL;
 	if (c->config.max_strlen < 2 || c->config.max_strlen > 16384)
 		fsc_lang_fail(c, (struct fsc_loc){0},

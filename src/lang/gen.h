@@ -130,6 +130,7 @@ struct fsc_val fsc_gen_key(struct fsc_gen *g, struct fsc_script_map *m, struct f
 fsc_vr fsc_gen_lookup(struct fsc_gen *g, struct fsc_script_map *m, const struct fsc_val *key);
 void fsc_gen_map_assign(struct fsc_gen *g, struct fsc_stmt *s);
 struct fsc_val fsc_gen_map_step(struct fsc_gen *g, struct fsc_expr *e);
+void fsc_gen_map_lost(struct fsc_gen *g, fsc_vr result);
 void fsc_gen_map_set(struct fsc_gen *g, struct fsc_script_map *m, const struct fsc_val *key,
 		     const struct fsc_val *value);
 /* gen_agg.c */
@@ -161,6 +162,10 @@ void fsc_gen_event_send(struct fsc_gen *g, struct fsc_plan_event *ev, struct fsc
 struct fsc_val fsc_gen_event_begin(struct fsc_gen *g, struct fsc_plan_event *ev,
 				   const struct fsc_vtype *const *types, size_t n, uint32_t lost);
 void fsc_gen_event_end(struct fsc_gen *g, const struct fsc_val *record);
+/* With -k: if result is negative, an event that says so. */
+void fsc_gen_helper_failed(struct fsc_gen *g, const char *helper, fsc_vr result);
+/* The same wherever the program gets to. */
+void fsc_gen_helper_event(struct fsc_gen *g, const char *helper, fsc_vr result);
 /* A warning of the program's, while it runs: FSC_ACT_RUNTIME. */
 void fsc_gen_warning(struct fsc_gen *g, const char *text);
 void fsc_gen_loss(struct fsc_gen *g, enum fsc_plan_loss loss);

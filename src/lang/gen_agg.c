@@ -26,19 +26,23 @@ static struct fsc_val agg_place(struct fsc_gen *g, struct fsc_script_map *m,
 				const struct fsc_val *key, uint32_t lost)
 {
 	uint32_t there = fsc_ir_label(g->f);
-	fsc_vr found = fsc_ir_vr(g->f);
+	fsc_vr found = fsc_ir_vr(g->f), failed = 0;
 
 	fsc_ir_set(g->f, found, fsc_gen_lookup(g, m, key));
 	fsc_ir_branch_imm(g->f, BPF_JNE, found, 0, there);
 	if (!m->scalar) {
-		fsc_ir_call(g->f, BPF_FUNC_map_update_elem, FSC_A_MAP(m->number),
-			    fsc_gen_address_arg(g, key),
-			    FSC_A_MAPVAL(g->c->planner->constants, (int32_t)agg_zeros(g, m)),
-			    FSC_A_IMM(BPF_NOEXIST));
+		failed =
+		    fsc_ir_call(g->f, BPF_FUNC_map_update_elem, FSC_A_MAP(m->number),
+				fsc_gen_address_arg(g, key),
+				FSC_A_MAPVAL(g->c->planner->constants, (int32_t)agg_zeros(g, m)),
+				FSC_A_IMM(BPF_NOEXIST));
 		fsc_ir_set(g->f, found, fsc_gen_lookup(g, m, key));
 		fsc_ir_branch_imm(g->f, BPF_JNE, found, 0, there);
 	}
-	fsc_gen_loss(g, FSC_PLOSS_MAP);
+	if (failed)
+		fsc_gen_map_lost(g, failed);
+	else
+		fsc_gen_loss(g, FSC_PLOSS_MAP);
 	fsc_ir_jump(g->f, lost);
 	fsc_ir_place(g->f, there);
 	if (m->scalar)

@@ -47,6 +47,32 @@ void fsc_gen_warning(struct fsc_gen *g, const char *text)
 	fsc_gen_event_send(g, ev, NULL, 0);
 }
 
+void fsc_gen_helper_event(struct fsc_gen *g, const char *helper, fsc_vr result)
+{
+	const struct fsc_vtype *types[] = {fsc_vt_int(4, true)};
+	struct fsc_plan_event *ev = fsc_gen_event_new(g, FSC_ACT_HELPER, g->f->at);
+	uint32_t lost = fsc_ir_label(g->f);
+	struct fsc_val record;
+
+	ev->text = helper;
+	record = fsc_gen_event_begin(g, ev, types, 1, lost);
+	ev = FSC_AT(struct fsc_plan_event, &g->c->planner->events, g->c->planner->events.n - 1);
+	fsc_gen_mem_store(g, &record, 4, (int32_t)ev->args[0].offset, result);
+	fsc_gen_event_end(g, &record);
+	fsc_ir_place(g->f, lost);
+}
+
+void fsc_gen_helper_failed(struct fsc_gen *g, const char *helper, fsc_vr result)
+{
+	uint32_t ok = fsc_ir_label(g->f);
+
+	if (!g->c->opts->helper_errors)
+		return;
+	fsc_ir_branch_imm(g->f, BPF_JSGE, result, 0, ok);
+	fsc_gen_helper_event(g, helper, result);
+	fsc_ir_place(g->f, ok);
+}
+
 static void event_layout(struct fsc_gen *g, struct fsc_plan_event *ev,
 			 const struct fsc_vtype *const *types, size_t n)
 {

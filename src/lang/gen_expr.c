@@ -240,6 +240,8 @@ static struct fsc_val expr_unary(struct fsc_gen *g, struct fsc_expr *e)
 	if (e->op == '!')
 		return expr_truth(g, e);
 	v = fsc_gen_expr(g, e->a);
+	if (e->op == '&')
+		return fsc_val_reg(e->type, fsc_gen_address(g, &v));
 	if (e->op == '*')
 		return (struct fsc_val){.kind = FSC_VAL_FAR,
 					.type = e->type,
@@ -485,10 +487,31 @@ static void into_text(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_va
 	fsc_gen_zero(g, dest, n, size);
 }
 
+/* The record may have its members in another order. */
+static void into_record(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
+{
+	const char *const *names = e->more;
+	struct fsc_vfield f;
+
+	fsc_gen_zero(g, dest, 0, dest->type->size);
+	for (size_t i = 0; i < e->n_args; i++) {
+		struct fsc_val part;
+
+		if (!fsc_vt_field(g->c, dest->type, names[i], &f))
+			continue;
+		part = fsc_val_part(dest, f.type, f.offset);
+		fsc_gen_into(g, e->args[i], &part);
+	}
+}
+
 static void into_tuple(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
 {
 	uint64_t end = 0;
 
+	if (e->more) {
+		into_record(g, e, dest);
+		return;
+	}
 	for (size_t i = 0; i < e->n_args; i++) {
 		const struct fsc_vfield *f = &dest->type->fields[i];
 		struct fsc_val part = fsc_val_part(dest, f->type, f->offset);

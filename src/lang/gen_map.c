@@ -72,11 +72,22 @@ static struct fsc_val read_found(struct fsc_gen *g, const struct fsc_vtype *t, f
 struct fsc_val fsc_gen_map_read_key(struct fsc_gen *g, struct fsc_script_map *m,
 				    const struct fsc_val *key)
 {
+	fsc_vr found;
+
 	if (fsc_vtype_aggregates(m->value))
 		return fsc_gen_agg_read(g, m, key);
 	if (m->scalar)
 		return scalar_place(g, m, m->value);
-	return read_found(g, m->value, fsc_gen_lookup(g, m, key));
+	found = fsc_gen_lookup(g, m, key);
+	if (g->c->opts->helper_errors) {
+		uint32_t there = fsc_ir_label(g->f);
+
+		found = fsc_ir_mov(g->f, found);
+		fsc_ir_branch_imm(g->f, BPF_JNE, found, 0, there);
+		fsc_gen_helper_event(g, "map_lookup_elem", fsc_ir_imm(g->f, 0));
+		fsc_ir_place(g->f, there);
+	}
+	return read_found(g, m->value, found);
 }
 
 struct fsc_val fsc_gen_map_read(struct fsc_gen *g, struct fsc_expr *e)
@@ -86,6 +97,22 @@ struct fsc_val fsc_gen_map_read(struct fsc_gen *g, struct fsc_expr *e)
 	if (!e->map->scalar)
 		key = fsc_gen_key(g, e->map, e->a);
 	return fsc_gen_map_read_key(g, e->map, &key);
+}
+
+/* Every loss is counted, and the first one said at once. */
+void fsc_gen_map_lost(struct fsc_gen *g, fsc_vr result)
+{
+	uint32_t said = fsc_ir_label(g->f);
+	struct fsc_ir *i = fsc_ir_push(g->f, FSC_IR_MAPVAL);
+	fsc_vr before;
+
+	i->imm = g->c->planner->losses;
+	i->off = 8 * FSC_PLOSS_MAP;
+	i->dst = fsc_ir_vr(g->f);
+	before = fsc_ir_atomic(g->f, BPF_ADD, true, 8, i->dst, 0, fsc_ir_imm(g->f, 1));
+	fsc_ir_branch_imm(g->f, BPF_JNE, before, 0, said);
+	fsc_gen_helper_event(g, "map_update_elem", result);
+	fsc_ir_place(g->f, said);
 }
 
 void fsc_gen_map_set(struct fsc_gen *g, struct fsc_script_map *m, const struct fsc_val *key,
@@ -104,7 +131,7 @@ void fsc_gen_map_set(struct fsc_gen *g, struct fsc_script_map *m, const struct f
 	r = fsc_ir_call(g->f, BPF_FUNC_map_update_elem, FSC_A_MAP(m->number),
 			fsc_gen_address_arg(g, key), fsc_gen_address_arg(g, value), FSC_A_IMM(0));
 	fsc_ir_branch_imm(g->f, BPF_JEQ, r, 0, ok);
-	fsc_gen_loss(g, FSC_PLOSS_MAP);
+	fsc_gen_map_lost(g, r);
 	fsc_ir_place(g->f, ok);
 }
 

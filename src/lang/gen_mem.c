@@ -84,6 +84,13 @@ void fsc_gen_mem_store_imm(struct fsc_gen *g, const struct fsc_val *v, unsigned 
 	fsc_ir_store_imm(g->f, size, base, v->off + off, imm);
 }
 
+static const char *helper_name(int helper)
+{
+	return helper == BPF_FUNC_probe_read_kernel ? "probe_read_kernel"
+	       : helper == BPF_FUNC_probe_read_user ? "probe_read_user"
+						    : "probe_read";
+}
+
 void fsc_gen_read(struct fsc_gen *g, const struct fsc_val *dest, uint64_t size,
 		  enum fsc_v_space space, fsc_vr address)
 {
@@ -91,7 +98,9 @@ void fsc_gen_read(struct fsc_gen *g, const struct fsc_val *dest, uint64_t size,
 		     : space == FSC_SPACE_USER ? BPF_FUNC_probe_read_user
 					       : BPF_FUNC_probe_read;
 
-	fsc_ir_call(g->f, helper, fsc_gen_address_arg(g, dest), FSC_A_IMM(size), FSC_A_VR(address));
+	fsc_gen_helper_failed(g, helper_name(helper),
+			      fsc_ir_call(g->f, helper, fsc_gen_address_arg(g, dest),
+					  FSC_A_IMM(size), FSC_A_VR(address)));
 }
 
 /* A bit field's bits, from the unit that it lies in. */
@@ -201,9 +210,18 @@ static void store_copy(struct fsc_gen *g, const struct fsc_val *dest, const stru
 	}
 }
 
+/* The i-th member, or the one of that name. */
+static const struct fsc_vfield *member_of(const struct fsc_vtype *t, size_t i, const char *name)
+{
+	for (size_t k = 0; name && k < t->n_fields; k++)
+		if (!strcmp(t->fields[k].name, name))
+			return &t->fields[k];
+	return &t->fields[i];
+}
+
 static void store_tuple(struct fsc_gen *g, const struct fsc_val *dest, const struct fsc_val *v)
 {
-	if (fsc_vt_same(dest->type, v->type)) {
+	if (fsc_vt_same(dest->type, v->type) && dest->type->size == v->type->size) {
 		store_copy(g, dest, v, v->type->size);
 		return;
 	}
@@ -211,8 +229,8 @@ static void store_tuple(struct fsc_gen *g, const struct fsc_val *dest, const str
 	for (size_t i = 0; i < dest->type->n_fields; i++) {
 		struct fsc_val to =
 		    fsc_val_part(dest, dest->type->fields[i].type, dest->type->fields[i].offset);
-		struct fsc_val from =
-		    fsc_val_part(v, v->type->fields[i].type, v->type->fields[i].offset);
+		const struct fsc_vfield *f = member_of(v->type, i, dest->type->fields[i].name);
+		struct fsc_val from = fsc_val_part(v, f->type, f->offset);
 
 		fsc_gen_store(g, &to, &from);
 	}
@@ -235,7 +253,12 @@ void fsc_gen_store(struct fsc_gen *g, const struct fsc_val *dest, const struct f
 
 		fsc_gen_mem_store(g, dest, n, 0, fsc_gen_reg(g, v));
 		fsc_gen_zero(g, dest, n, dest->type->size);
-	} else if (dest->type->kind == FSC_V_TUPLE && v->type->kind == FSC_V_TUPLE) {
+	} else if ((dest->type->kind == FSC_V_TUPLE && v->type->kind == FSC_V_TUPLE) ||
+		   (dest->type->kind == FSC_V_RECORD && !dest->type->name &&
+		    v->type->kind == FSC_V_RECORD && v->kind == FSC_VAL_MEM && !v->type->name &&
+		    !dest->type->is_union && dest->type->fields != v->type->fields &&
+		    dest->type->n_fields == v->type->n_fields && dest->type->n_fields &&
+		    dest->type->fields[0].name)) {
 		store_tuple(g, dest, v);
 	} else {
 		store_copy(g, dest, v, size);

@@ -18,7 +18,7 @@ static void var_new(struct fsc_gen *g, struct fsc_scope_var *v)
 	v->val = FSC_NEW(&g->c->temp, struct fsc_val);
 	if (v->captured && v->type->size <= 64)
 		*v->val = fsc_val_mem(v->type, 0, main_frame(g, v->type->size ? v->type->size : 8));
-	else if (!fsc_vt_is_number(v->type))
+	else if (!fsc_vt_is_number(v->type) || v->in_memory)
 		*v->val = fsc_gen_temp(g, v->type);
 	else
 		*v->val = fsc_val_reg(v->type, fsc_ir_vr(g->f));

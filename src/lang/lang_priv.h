@@ -86,6 +86,8 @@ void fsc_lex_start(struct fsc_lang *c);
 void fsc_lex_next(struct fsc_lang *c);
 /* Skips blanks and comments; the letter that then is next, 0 at the end. */
 int fsc_lex_peek(struct fsc_lang *c);
+/* The one behind that. */
+int fsc_lex_peek2(struct fsc_lang *c);
 /* For attach points, which have a lexic of their own: the text from the current token on, up to a
  * blank, comma or brace outside quotes. The current token must be its first. */
 struct fsc_attach_text fsc_lex_attach(struct fsc_lang *c);
@@ -107,6 +109,8 @@ struct fsc_expr *fsc_parse_expr(struct fsc_lang *c);
 struct fsc_expr *fsc_parse_unary(struct fsc_lang *c);
 struct fsc_expr *fsc_parse_primary(struct fsc_lang *c);
 struct fsc_expr *fsc_parse_block_expr(struct fsc_lang *c);
+/* if (a) { b } else { c } with a value; 'if' is read. */
+struct fsc_expr *fsc_parse_if_expr(struct fsc_lang *c, struct fsc_loc at);
 struct fsc_stmt *fsc_parse_block(struct fsc_lang *c, struct fsc_expr **ret_value);
 struct fsc_typeref *fsc_parse_typeref(struct fsc_lang *c);
 const char *fsc_parse_type_name(struct fsc_lang *c);

@@ -98,6 +98,11 @@ int fsc_lex_peek(struct fsc_lang *c)
 	return lexer_at(c->lexer, 0);
 }
 
+int fsc_lex_peek2(struct fsc_lang *c)
+{
+	return lexer_at(c->lexer, 1);
+}
+
 static const struct {
 	const char *suffix;
 	uint64_t ns;

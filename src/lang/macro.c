@@ -70,7 +70,7 @@ static const struct fsc_macro *macro_find(struct fsc_lang *c, const struct fsc_e
 		if (fits)
 			return m;
 	}
-	if (!other || (e->kind == FSC_E_NAME && other->params.n))
+	if (!other || (e->kind == FSC_E_NAME && other->params.n) || fsc_builtin_find(c, e->name))
 		return NULL;
 	if (other->params.n != e->n_args)
 		fsc_lang_fail(c, e->at,

@@ -62,6 +62,29 @@ static struct fsc_expr *parse_infix(struct fsc_lang *c, int level)
 	return a;
 }
 
+/* a ?: b is { let $x = a; $x ? $x : b }, so that a is evaluated once. */
+static struct fsc_expr *elvis(struct fsc_lang *c, struct fsc_expr *e)
+{
+	struct fsc_expr *block = fsc_expr_new(c, FSC_E_BLOCK, e->a->at), *x;
+	struct fsc_stmt *let = fsc_stmt_new(c, FSC_S_LET, e->a->at);
+
+	fsc_lex_next(c);
+	let->name = fsc_zone_printf(&c->temp, "$#%u", ++c->n_copies);
+	let->expr = e->a;
+	x = fsc_expr_new(c, FSC_E_VAR, e->a->at);
+	x->name = let->name;
+	e->a = x;
+	e->b = fsc_expr_new(c, FSC_E_VAR, x->at);
+	e->b->name = let->name;
+	e->c = fsc_parse_expr(c);
+	e->at = fsc_loc_span(e->at, e->c->at);
+	block->body = let;
+	block->a = e;
+	block->at = e->at;
+	c->nesting--;
+	return block;
+}
+
 struct fsc_expr *fsc_parse_expr(struct fsc_lang *c)
 {
 	struct fsc_expr *a, *e;
@@ -72,6 +95,8 @@ struct fsc_expr *fsc_parse_expr(struct fsc_lang *c)
 	if (fsc_parse_accept(c, '?')) {
 		e = fsc_expr_new(c, FSC_E_TERNARY, a->at);
 		e->a = a;
+		if (c->token.kind == ':')
+			return elvis(c, e);
 		e->b = fsc_parse_expr(c);
 		fsc_parse_expect(c, ':', "':' and what the value is otherwise");
 		e->c = fsc_parse_expr(c);

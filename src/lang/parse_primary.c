@@ -3,6 +3,8 @@
 
 #include "lang/lang_priv.h"
 
+enum { MAX_MEMBERS = 64 };
+
 static void args_push(struct fsc_lang *c, struct fsc_vec *v, struct fsc_expr *e)
 {
 	*(struct fsc_expr **)fsc_zone_push(&c->temp, v) = e;
@@ -31,6 +33,26 @@ static struct fsc_vec parse_list(struct fsc_lang *c, int close, const char *what
 	return v;
 }
 
+/* (x=1, y=2): a record, whose members have names. */
+static void paren_name(struct fsc_lang *c, const char ***names, size_t n)
+{
+	if (c->token.kind != FSC_T_NAME || fsc_lex_peek(c) != '=' || fsc_lex_peek2(c) == '=') {
+		if (*names)
+			fsc_lang_fail(c, c->token.at,
+				      "all members of a record have names, or none");
+		return;
+	}
+	if (n && !*names)
+		fsc_lang_fail(c, c->token.at, "all members of a record have names, or none");
+	if (!*names)
+		*names = FSC_NEW_N(&c->temp, const char *, MAX_MEMBERS);
+	if (n == MAX_MEMBERS)
+		fsc_lang_fail(c, c->token.at, "a record has at most %d members", MAX_MEMBERS);
+	(*names)[n] = c->token.text;
+	fsc_lex_next(c);
+	fsc_lex_next(c);
+}
+
 static struct fsc_expr *primary_paren(struct fsc_lang *c)
 {
 	struct fsc_loc at = c->token.at;
@@ -38,9 +60,12 @@ static struct fsc_expr *primary_paren(struct fsc_lang *c)
 	struct fsc_vec v = FSC_VEC_INIT(struct fsc_expr *);
 	struct fsc_expr *e;
 
+	const char **names = NULL;
+
 	fsc_lex_next(c);
 	c->in_predicate = false;
 	while (c->token.kind != ')') {
+		paren_name(c, &names, v.n);
 		args_push(c, &v, fsc_parse_expr(c));
 		if (!fsc_parse_accept(c, ','))
 			break;
@@ -48,12 +73,13 @@ static struct fsc_expr *primary_paren(struct fsc_lang *c)
 	}
 	c->in_predicate = predicate;
 	fsc_parse_expect(c, ')', "')'");
-	if (v.n == 1 && !comma) {
+	if (v.n == 1 && !comma && !names) {
 		e = *FSC_AT(struct fsc_expr *, &v, 0);
 		return e;
 	}
 	e = fsc_expr_new(c, FSC_E_TUPLE, fsc_loc_span(at, c->last));
 	args_take(e, &v);
+	e->more = names;
 	return e;
 }
 
@@ -149,6 +175,10 @@ static struct fsc_expr *primary_name(struct fsc_lang *c)
 		e->literal = true;
 		return e;
 	}
+	if (!strcmp(name, "comptime"))
+		return fsc_parse_unary(c);
+	if (!strcmp(name, "if"))
+		return fsc_parse_if_expr(c, at);
 	if (!strcmp(name, "sizeof"))
 		return primary_sizeof(c, at);
 	if (!strcmp(name, "offsetof"))

@@ -45,6 +45,36 @@ struct fsc_expr *fsc_parse_block_expr(struct fsc_lang *c)
 	return e;
 }
 
+struct fsc_expr *fsc_parse_if_expr(struct fsc_lang *c, struct fsc_loc at)
+{
+	struct fsc_expr *e = fsc_expr_new(c, FSC_E_TERNARY, at);
+	struct fsc_loc other;
+
+	e->a = fsc_parse_expr(c);
+	e->b = fsc_parse_block_expr(c);
+	e->c = fsc_expr_new(c, FSC_E_BLOCK, e->b->at);
+	if (fsc_parse_word(c, "else")) {
+		other = c->token.at;
+		e->c =
+		    fsc_parse_word(c, "if") ? fsc_parse_if_expr(c, other) : fsc_parse_block_expr(c);
+	}
+	e->at = fsc_loc_span(at, c->last);
+	return e;
+}
+
+/* In a block that has a value an 'if' may be it. */
+static struct fsc_stmt *stmt_if_value(struct fsc_lang *c, struct fsc_expr **ret_value)
+{
+	struct fsc_stmt *s = fsc_stmt_new(c, FSC_S_EXPR, c->token.at);
+
+	fsc_lex_next(c);
+	s->expr = fsc_parse_if_expr(c, s->at);
+	if (c->token.kind != '}')
+		return s;
+	*ret_value = s->expr;
+	return NULL;
+}
+
 static struct fsc_stmt *stmt_body(struct fsc_lang *c)
 {
 	struct fsc_stmt *s = fsc_stmt_new(c, FSC_S_BLOCK, c->token.at);
@@ -196,6 +226,8 @@ static struct fsc_stmt *parse_stmt(struct fsc_lang *c, struct fsc_expr **ret_val
 	struct fsc_stmt *s;
 	bool block;
 
+	if (ret_value && c->token.kind == FSC_T_NAME && !strcmp(c->token.text, "if"))
+		return stmt_if_value(c, ret_value);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (!fsc_parse_word(c, words[i].word))
 			continue;

@@ -86,7 +86,8 @@ bool fsc_vt_is_builtin_name(const char *name)
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
 		if (!strcmp(others[i].name, name))
 			return true;
-	return !strcmp(name, "char") || !strcmp(name, "string") || !strcmp(name, "buffer");
+	return !strcmp(name, "char") || !strcmp(name, "string") || !strcmp(name, "buffer") ||
+	       !strcmp(name, "float") || !strcmp(name, "double");
 }
 
 static const struct fsc_vtype *named_builtin(struct fsc_lang *c, const char *name)
@@ -106,6 +107,9 @@ static const struct fsc_vtype *named_builtin(struct fsc_lang *c, const char *nam
 	}
 	if (!strcmp(name, "char"))
 		return &fsc_vt_char;
+	/* Nothing computes with them; they only take their room. */
+	if (!strcmp(name, "float") || !strcmp(name, "double"))
+		return fsc_vt_array(c, fsc_vt_int(1, false), *name == 'f' ? 4 : 8);
 	if (!strcmp(name, "string"))
 		return fsc_vt_string(c, c->config.max_strlen);
 	if (!strcmp(name, "buffer"))
@@ -207,12 +211,16 @@ bool fsc_vt_same(const struct fsc_vtype *a, const struct fsc_vtype *b)
 	case FSC_V_ARRAY:
 		return a->n == b->n && fsc_vt_same(a->to, b->to);
 	case FSC_V_RECORD:
-		return a->name && b->name ? !strcmp(a->name, b->name) : a->fields == b->fields;
+		if (a->name || b->name)
+			return a->name && b->name && !strcmp(a->name, b->name);
+		/* fall through */
 	case FSC_V_TUPLE:
 		if (a->n_fields != b->n_fields)
 			return false;
 		for (size_t i = 0; i < a->n_fields; i++)
-			if (!fsc_vt_same(a->fields[i].type, b->fields[i].type))
+			if ((a->fields[i].name && b->fields[i].name &&
+			     strcmp(a->fields[i].name, b->fields[i].name)) ||
+			    !fsc_vt_same(a->fields[i].type, b->fields[i].type))
 				return false;
 		return true;
 	default:

@@ -99,6 +99,20 @@ const struct fsc_vtype *fsc_vt_tuple(struct fsc_lang *c, const struct fsc_vtype 
 	return t;
 }
 
+const struct fsc_vtype *fsc_vt_named_tuple(struct fsc_lang *c, const struct fsc_vtype *const *types,
+					   const char *const *names, size_t n)
+{
+	struct fsc_vrecord *r = FSC_NEW(c->keep, struct fsc_vrecord);
+	struct fsc_vfield *fields = FSC_NEW_N(c->keep, struct fsc_vfield, n);
+
+	for (size_t i = 0; i < n; i++)
+		fields[i] = (struct fsc_vfield){.name = names[i], .type = types[i]};
+	r->t = (struct fsc_vtype){.kind = FSC_V_RECORD, .is_complete = true};
+	r->read = true;
+	fsc_vt_layout(&r->t, fields, n);
+	return &r->t;
+}
+
 const struct fsc_vtype *fsc_vt_in(struct fsc_lang *c, const struct fsc_vtype *t,
 				  enum fsc_v_space space)
 {

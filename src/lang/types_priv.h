@@ -42,6 +42,9 @@ const struct fsc_vtype *fsc_vt_pointer(struct fsc_lang *c, const struct fsc_vtyp
 const struct fsc_vtype *fsc_vt_array(struct fsc_lang *c, const struct fsc_vtype *of, uint64_t n);
 const struct fsc_vtype *fsc_vt_tuple(struct fsc_lang *c, const struct fsc_vtype *const *types,
 				     size_t n);
+/* The same with names: a record of the script's own. */
+const struct fsc_vtype *fsc_vt_named_tuple(struct fsc_lang *c, const struct fsc_vtype *const *types,
+					   const char *const *names, size_t n);
 /* A kind without parameters, or one to fill in. */
 struct fsc_vtype *fsc_vt_new(struct fsc_lang *c, enum fsc_vkind kind, uint64_t size,
 			     uint32_t align);
