@@ -330,3 +330,41 @@ static struct fsc_val skboutput_value(struct fsc_gen *g, struct fsc_expr *e)
 						FSC_A_IMM(sizeof(struct fsc_plan_skb))));
 }
 const struct fsc_builtin_gen fsc_gen_skboutput = {.value = skboutput_value};
+
+/* debugf: into the kernel's trace_pipe, by the kernel's own formatting. */
+enum { TRACE_PRINTK = 6, DEBUG_ARGS = 3 };
+
+void fsc_check_debugf(struct fsc_lang *c, struct fsc_expr *e)
+{
+	fsc_string_arg(c, e, 0);
+	if (e->n_args - 1 > DEBUG_ARGS)
+		fsc_lang_fail(c, e->at, "debugf() takes up to %d values behind its format",
+			      DEBUG_ARGS);
+	for (size_t i = 1; i < e->n_args; i++)
+		if (e->args[i]->type && !fsc_vt_is_number(e->args[i]->type) &&
+		    e->args[i]->type->kind != FSC_V_STRING)
+			fsc_lang_fail(c, e->args[i]->at, "debugf() takes numbers and texts");
+	e->type = &fsc_vt_void;
+}
+
+static struct fsc_val debugf_value(struct fsc_gen *g, struct fsc_expr *e)
+{
+	struct fsc_ir_arg args[2 + DEBUG_ARGS] = {
+	    FSC_A_MAPVAL(g->c->planner->constants,
+			 (int32_t)fsc_gen_constant(g, e->args[0]->name, e->args[0]->size + 1)),
+	    FSC_A_IMM(e->args[0]->size + 1)};
+
+	for (size_t i = 1; i < e->n_args; i++) {
+		struct fsc_val v = fsc_gen_expr(g, e->args[i]);
+
+		if (v.type->kind == FSC_V_STRING) {
+			v = fsc_gen_mem(g, &v);
+			args[1 + i] = FSC_A_VR(fsc_gen_address(g, &v));
+		} else {
+			args[1 + i] = FSC_A_VR(fsc_ir_mov(g->f, fsc_gen_reg(g, &v)));
+		}
+	}
+	fsc_ir_call_n(g->f, FSC_IR_CALL, TRACE_PRINTK, 1 + (unsigned)e->n_args, args);
+	return (struct fsc_val){.type = e->type};
+}
+const struct fsc_builtin_gen fsc_gen_debugf = {.value = debugf_value};

@@ -186,6 +186,8 @@ void fsc_check_args_builtin(struct fsc_lang *c, struct fsc_expr *e)
 		return;
 	}
 	e->type = arg_type(c, a);
+	if (e->type->kind == FSC_V_STRING)
+		e->type = fsc_vt_string(c, e->type->size + 1);
 	if (!arg_is_readable(a, e->type))
 		fsc_lang_fail(c, e->at, "the argument '%s' is not where a probe could read it",
 			      a->name);
@@ -265,8 +267,12 @@ static struct fsc_val args_value(struct fsc_gen *g, struct fsc_expr *e)
 	struct fsc_val temp, part, v;
 	size_t n = 0;
 
-	if (e->kind == FSC_E_FIELD)
-		return arg_read(g, e->more, e->type);
+	if (e->kind == FSC_E_FIELD) {
+		v = arg_read(g, e->more, e->type);
+		if (e->type->kind == FSC_V_STRING)
+			v.type = fsc_vt_string(g->c, e->type->size - 1);
+		return v;
+	}
 	temp = fsc_gen_temp(g, e->type);
 	fsc_gen_zero(g, &temp, 0, e->type->size);
 	for (size_t i = 0; i < args->n; i++) {

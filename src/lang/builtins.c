@@ -85,6 +85,7 @@ static const struct fsc_builtin builtins[] = {
     {"exit", 0, 1, 0, fsc_check_exit, &fsc_gen_exit, 0},
     {"unwatch", 1, 1, 0, fsc_check_unwatch, &fsc_gen_unwatch, 0},
     {"assert", 2, 2, 0, fsc_check_assert, &fsc_gen_assert, 0},
+    {"debugf", 1, -1, 0, fsc_check_debugf, &fsc_gen_debugf, 0},
     {"skboutput", 4, 4, 0, fsc_check_skboutput, &fsc_gen_skboutput, 0},
     /* maps */
     {"clear", 1, 1, FSC_B_MAP, fsc_check_clear, &fsc_gen_clear, FSC_ACT_CLEAR},

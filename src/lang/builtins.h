@@ -89,6 +89,7 @@ FSC_BUILTIN(exit);
 FSC_BUILTIN(unwatch);
 FSC_BUILTIN(assert);
 FSC_BUILTIN(skboutput);
+FSC_BUILTIN(debugf);
 /* builtin_map.c */
 FSC_BUILTIN(clear);
 FSC_BUILTIN(delete);

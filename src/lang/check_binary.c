@@ -175,12 +175,28 @@ static void binary_memory(struct fsc_lang *c, struct fsc_expr *e)
 		      fsc_vt_name(c, a), fsc_vt_name(c, b));
 }
 
+/* $1 + 2 of a parameter that is a text is its end from there on. */
+static bool param_offset(struct fsc_lang *c, struct fsc_expr *e)
+{
+	const struct fsc_expr *a = e->a, *b = e->b;
+
+	if (e->op != '+' || !a->positional || a->kind != FSC_E_STRING || !b->is_const)
+		return false;
+	if (b->value > a->size)
+		fsc_lang_fail(c, e->at, "cannot use offset that exceeds string size (%llu > %zu)",
+			      (unsigned long long)b->value, a->size);
+	fsc_expr_text(c, e, a->name + b->value, a->size - b->value);
+	return true;
+}
+
 void fsc_check_binary(struct fsc_lang *c, struct fsc_expr *e)
 {
 	fsc_check_value(c, e->a);
 	fsc_check_value(c, e->b);
 	e->type = is_comparison(e->op) ? &fsc_vt_bool : NULL;
 	if (!e->a->type || !e->b->type)
+		return;
+	if (param_offset(c, e))
 		return;
 	if (fsc_vt_is_integer(e->a->type) && fsc_vt_is_integer(e->b->type))
 		binary_ints(c, e);

@@ -376,7 +376,8 @@ static void check_field(struct fsc_lang *c, struct fsc_expr *e)
 				   "Struct/union of type '%s' does not contain a field named '%s'",
 				   fsc_vt_name(c, t), e->name);
 	}
-	e->type = f.type;
+	/* C's array of char may be full, a text has a NUL. */
+	e->type = f.type->kind == FSC_V_STRING ? fsc_vt_string(c, f.type->size + 1) : f.type;
 	e->more = fsc_zone_copy(&c->temp, (const char *)&f, sizeof(f));
 	if (f.type->kind == FSC_V_POINTER || f.type->kind == FSC_V_INT)
 		e->type = fsc_vt_in(c, f.type, e->a->type->space);
@@ -518,6 +519,8 @@ static void check_sizeof(struct fsc_lang *c, struct fsc_expr *e)
 	e->type = &fsc_vt_u64;
 	if (!t)
 		return;
+	if (e->a && e->a->kind == FSC_E_FIELD && !e->a->builtin)
+		t = ((const struct fsc_vfield *)e->a->more)->type;
 	e->is_const = true;
 	e->value = t->size;
 }

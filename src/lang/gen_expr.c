@@ -320,7 +320,7 @@ static struct fsc_val expr_field(struct fsc_gen *g, struct fsc_expr *e)
 				     .vr = fsc_gen_reg(g, &v),
 				     .trusted = v.trusted,
 				     .space = (enum fsc_v_space)e->a->type->space};
-	part = fsc_val_part(&v, e->type, f->offset);
+	part = fsc_val_part(&v, f->type->kind == FSC_V_STRING ? f->type : e->type, f->offset);
 	part.bits = f->bits;
 	part.bit_shift = f->bit_shift;
 	return part;
