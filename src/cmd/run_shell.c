@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/log.h"
 
 /* Where the words of a command are written to; text has room for all of them. */
 struct words {
@@ -80,18 +81,21 @@ int fsc_run_split(const char *command, char ***ret, struct fsc_err *err)
 	return 0;
 }
 
+enum { NO_SHELL = 127 }; /* as shells say it of a command */
+
 static void exec_shell(const char *text, const sigset_t *mask, int out)
 {
 	dup2(out, STDOUT_FILENO);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execl("/bin/sh", "sh", "-c", text, (char *)NULL);
-	_exit(127);
+	_exit(NO_SHELL);
 }
 
 int fsc_run_shell(const char *text, const sigset_t *mask, struct fsc_buf *out, struct fsc_err *err)
 {
 	char part[4096];
 	int pipes[2];
+	int status = 0;
 	ssize_t n;
 	pid_t pid;
 
@@ -108,7 +112,10 @@ int fsc_run_shell(const char *text, const sigset_t *mask, struct fsc_buf *out, s
 	close(pipes[0]);
 	if (pid < 0)
 		return fsc_err_sys(err, errno, "cannot start a process");
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == NO_SHELL)
+		fsc_log(FSC_LOG_WARN, "'%s' was not run: there is no such command, or no /bin/sh",
+			text);
 	return 0;
 }
