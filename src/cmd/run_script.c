@@ -29,49 +29,6 @@ struct script_run {
 	sigset_t self; /* signals that the script has a probe for */
 };
 
-/* ---- what the script reads of its command line ---- */
-
-static const struct fsc_plan_param *find_param(const struct fsc_plan *p, const char *text)
-{
-	size_t n = strcspn(text, "=");
-
-	for (size_t i = 0; i < p->n_params; i++)
-		if (strlen(p->params[i].name) == n && !strncmp(p->params[i].name, text, n))
-			return &p->params[i];
-	return NULL;
-}
-
-/* Of a script that has none called help, --help asks what it has. */
-static int print_params(const struct fsc_plan *p, struct fsc_err *err)
-{
-	struct fsc_buf b = {0};
-
-	fsc_buf_puts(&b, p->n_params ? "The script's options:\n" : "The script has no options.\n");
-	for (size_t i = 0; i < p->n_params; i++) {
-		const struct fsc_plan_param *of = &p->params[i];
-
-		fsc_buf_printf(&b, "  --%s=%s  %s\n", of->name, of->value ? of->value : "",
-			       of->description ? of->description : "");
-	}
-	fsc_sink_print(stdout, &b, NULL);
-	return fsc_err_usage(err, "the script is not run: it was asked for its options");
-}
-
-static int check_named(const struct script_run *s, struct fsc_err *err)
-{
-	for (size_t i = 0; i < s->o->named.n; i++) {
-		const char *text = *FSC_AT(const char *, &s->o->named, i);
-
-		if (find_param(s->plan, text))
-			continue;
-		if (!strcmp(text, "help"))
-			return print_params(s->plan, err);
-		return fsc_err_usage(err, "Unexpected command line options: %.*s",
-				     (int)strcspn(text, "="), text);
-	}
-	return 0;
-}
-
 /* ---- compiling ---- */
 
 static int compile(struct script_run *s, struct fsc_err *err)
@@ -104,10 +61,12 @@ static int compile(struct script_run *s, struct fsc_err *err)
 	if (diags.list.n)
 		fsc_sink_print(stderr, &b, NULL);
 	fsc_buf_release(&b);
-	if (rc && diags.list.n && err)
+	if (rc && diags.list.n && err) {
 		snprintf(err->msg, sizeof(err->msg), "the script is not run");
+		err->hint[0] = '\0';
+	}
 	fsc_diags_release(&diags);
-	return rc ? rc : check_named(s, err);
+	return rc;
 }
 
 static int open_machine(struct script_run *s, const char *program, struct fsc_err *err)

@@ -367,9 +367,9 @@ text number 2 2
 	expect $'begin\nhit\nend'
 	fs_error 1 'No probes to attach' run -q --probe-filter nothing -e 'interval:ms:1 { exit(); }'
 	fs_error 2 'Invalid --probe-filter regex' run -q --probe-filter '[x' -e 'interval:ms:1 { exit(); }'
-	fs_error 2 'Unexpected command line options: aa' run -q -e 'BEGIN { exit(); }' --aa=20
-	fs run -q -e 'BEGIN { print(getopt("aa", 10, "how many")); exit(); }' -- --help
-	assert_match help "$(<"$TMP/out")" '--aa=10 +how many'
+	fs run -q -e 'BEGIN { print(getopt("aa", 10, "how many")); exit(); }' -- --bb=20
+	assert_eq status 2 "$status"
+	assert_match options "$(<"$TMP/err")" 'unexpected program command line options: --bb.*expected program options: --aa'
 }
 
 @test "run: Ctrl-C is heard while events come faster than they are carried out" {
