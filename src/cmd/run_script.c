@@ -3,6 +3,7 @@
 #include "cmd/run_script.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -325,6 +326,18 @@ static bool any_lost(const struct fsc_script_books *books)
 	return books->missed || books->refused;
 }
 
+/* A script that ends before the command of -c takes it along, as bpftrace does: whoever waits for
+ * our output would wait for the command's otherwise. */
+static void end_command(struct fsc_child *c)
+{
+	enum { PATIENCE_MS = 1000 };
+
+	if (!c->pid || c->held || c->exited)
+		return;
+	kill(c->pid, SIGTERM);
+	fsc_child_await(c, PATIENCE_MS, NULL);
+}
+
 /* On stderr, as scripts' output is for others to parse. */
 static void run_close(struct fsc_run *r)
 {
@@ -342,6 +355,7 @@ static void run_close(struct fsc_run *r)
 	for (int i = 0; i < FSC_PLOSS_MAX; i++)
 		books.lost[i] =
 		    (struct fsc_script_loss){fsc_plan_loss_names[i], fsc_script_loss(s->script, i)};
+	end_command(&r->child);
 	if (s->o->quiet || (is_tested() && !any_lost(&books)))
 		return;
 	fsc_script_books(&books, &b);

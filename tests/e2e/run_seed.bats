@@ -330,3 +330,9 @@ matches_line() {
 	chmod +x hello.bt
 	assert_eq output hello "$(./hello.bt | sed '/^$/d')"
 }
+
+@test "exit() ends the command, too" {
+	script 'i:ms:10 { printf("%d\n", cpid); exit(); }' -c "sleep 1000"
+	matches_line '[0-9]+'
+	! kill -0 "$(head -n 1 out)" 2>/dev/null || fail "the command goes on"
+}
