@@ -1,5 +1,7 @@
 #!/usr/bin/env bats
 # funcscope run: what scripts print, and how runs begin and end. Each fixture's calls are known exactly.
+# shellcheck disable=SC2016 # the dollars are the scripts'
+# shellcheck disable=SC2030,SC2031 # each test has variables of its own
 
 load common
 
@@ -291,6 +293,13 @@ text number 2 2
 	fs run -e "uprobe:$FIXTURES/threads:wrok { @ = count(); }"
 	((status)) || fail 'it ran'
 	assert_match stderr "$(<"$TMP/err")" 'work'
+}
+
+@test "run: a command ends with its script" {
+	fs_ok run -q -e "uprobe:$FIXTURES/threads:work { exit(); }" -c 'sleep 0'
+	fs_ok run -q -e 'BEGIN { printf("%d\n", cpid); exit(); }' -c 'sleep 1000'
+	assert_match pid "$(<"$TMP/out")" '^[1-9][0-9]*'
+	[[ ! -e /proc/$(head -n 1 "$TMP/out") ]] || fail 'the command still runs'
 }
 
 @test "run: nothing stays attached, and the program runs as before" {
