@@ -12,6 +12,7 @@
 #include "base/slurp.h"
 #include "cmd/cmd.h"
 #include "cmd/probes.h"
+#include "cmd/run_info.h"
 #include "cmd/run_script.h"
 #include "cmd/run_shell.h"
 #include "world/machine.h"
@@ -23,7 +24,7 @@ struct run_opts {
 	struct fsc_output_opts out;
 	int format, buffering, debug;
 	bool list, quiet, is_unsafe, helper_errors, dry, no_warnings, tests, benches;
-	bool percentiles, by_file;
+	bool percentiles, by_file, info;
 };
 
 /* Of bpftrace's stages those that there are here; "off" is for an option that was not given. */
@@ -59,6 +60,8 @@ static const struct fsc_opt run_opts[] = {
      "print what the script becomes, and exit", debug_names},
     {0, "dry-run", FSC_OPT_FLAG, offsetof(struct run_opts, dry), NULL,
      "compile and load, attach nothing", NULL},
+    {0, "info", FSC_OPT_FLAG, offsetof(struct run_opts, info), NULL,
+     "say what this machine has for scripts (doctor says why not)", NULL},
     {0, "probe-filter", FSC_OPT_STRING, offsetof(struct run_opts, filter), "REGEX",
      "only the probes of the script whose names match", NULL},
     {0, "test", FSC_OPT_FLAG, offsetof(struct run_opts, tests), NULL,
@@ -337,7 +340,9 @@ static int cmd_run(int argc, char **argv, char **command, struct fsc_err *err)
 	give_options(&g, &o);
 	if (o.quiet)
 		fsc_log_set_level(FSC_LOG_ERROR);
-	if (!rc)
+	if (!rc && o.info)
+		rc = fsc_run_info(err);
+	else if (!rc)
 		rc = run_given(&g, &o, argv + 1, n, command, err);
 	release_given(&g);
 	fsc_vec_release(&o.pids);

@@ -316,6 +316,12 @@ text number 2 2
 	assert_eq output '' "$(<"$TMP/out")"
 }
 
+@test "run: --info says what there is" {
+	fs_ok run --info
+	assert_match info "$(<"$TMP/out")" '  kprobe_session: (yes|no)'
+	assert_match info "$(<"$TMP/out")" '  loop: (yes|no)'
+}
+
 @test "run: -l lists probes, with -v their arguments" {
 	fs_ok run -l "uprobe:$FIXTURES/strings:s*y"
 	assert_eq list "uprobe:$FIXTURES/strings:say" "$(<"$TMP/out")"
