@@ -58,29 +58,20 @@ char *fsc_zone_copy(struct fsc_plan_arena *a, const char *s, size_t n)
 	return copy;
 }
 
-char *fsc_zone_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
+char *fsc_zone_printf(struct fsc_plan_arena *a, const char *fmt, ...)
 {
-	va_list again;
+	va_list ap, again;
 	char *s;
 	int n;
 
+	va_start(ap, fmt);
 	va_copy(again, ap);
-	n = vsnprintf(NULL, 0, fmt, again);
-	va_end(again);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
 	s = fsc_zone_alloc(a, (size_t)n + 1);
 	if (s)
-		vsnprintf(s, (size_t)n + 1, fmt, ap);
-	return s;
-}
-
-char *fsc_zone_printf(struct fsc_plan_arena *a, const char *fmt, ...)
-{
-	va_list ap;
-	char *s;
-
-	va_start(ap, fmt);
-	s = fsc_zone_vprintf(a, fmt, ap);
-	va_end(ap);
+		vsnprintf(s, (size_t)n + 1, fmt, again);
+	va_end(again);
 	return s;
 }
 

@@ -20,8 +20,6 @@ void *fsc_zone_alloc(struct fsc_plan_arena *a, size_t size);
 char *fsc_zone_copy(struct fsc_plan_arena *a, const char *s, size_t n);
 char *fsc_zone_printf(struct fsc_plan_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-char *fsc_zone_vprintf(struct fsc_plan_arena *a, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
 /* A new zeroed element at the end of an array that lives in the arena (struct fsc_vec, never to be
  * released). NULL only where out_of_memory is NULL. */
 void *fsc_zone_push(struct fsc_plan_arena *a, struct fsc_vec *v);

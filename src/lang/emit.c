@@ -173,13 +173,13 @@ static void emit_load(struct emit *e, const struct fsc_ir *i)
 {
 	int dst = result_reg(e, i->dst);
 
-	insn_load(e, i->size, dst, value_in(e, i->a, R5), i->off);
+	insn_load(e, i->size, dst, i->a ? value_in(e, i->a, R5) : FP, i->off);
 	result_put(e, i->dst, dst);
 }
 
 static void emit_store(struct emit *e, const struct fsc_ir *i)
 {
-	int base = value_in(e, i->a, R0);
+	int base = i->a ? value_in(e, i->a, R0) : FP;
 
 	if (i->has_imm)
 		insn_put(e,
@@ -441,11 +441,11 @@ void fsc_ir_emit(struct fsc_ir_func *f, struct fsc_ir_out *o)
 	emit_patch(&e);
 }
 
-void fsc_ir_finish(struct fsc_ir_out *o)
+void fsc_ir_finish(struct fsc_ir_out *o, const uint32_t *numbers)
 {
 	for (size_t i = 0; i < o->calls.n; i++) {
 		const struct fsc_ir_funcref *r = FSC_AT(struct fsc_ir_funcref, &o->calls, i);
-		uint32_t to = FSC_AT(struct fsc_plan_func, &o->funcs, r->func)->insn;
+		uint32_t to = FSC_AT(struct fsc_plan_func, &o->funcs, numbers[r->func])->insn;
 
 		FSC_AT(struct bpf_insn, &o->insns, r->insn)->imm = (int32_t)(to - r->insn - 1);
 	}

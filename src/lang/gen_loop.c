@@ -64,7 +64,7 @@ static struct fsc_ir_arg frame_arg(struct fsc_gen *g)
 static void loop_left(struct fsc_gen *g)
 {
 	uint32_t go_on = fsc_ir_label(g->f);
-	fsc_vr base = g->in_func ? g->outer : fsc_ir_frame_vr(g->f, 0);
+	fsc_vr base = g->in_func ? g->outer : 0;
 
 	if (!g->may_return)
 		return;
@@ -87,7 +87,7 @@ static void for_range(struct fsc_gen *g, struct fsc_stmt *s)
 
 	until = fsc_gen_number(g, s->until);
 	fsc_ir_branch(g->f, BPF_JSGE, start, until, none);
-	fsc_ir_store(g->f, 8, g->in_func ? g->outer : fsc_ir_frame_vr(g->f, 0), start_slot, start);
+	fsc_ir_store(g->f, 8, g->in_func ? g->outer : 0, start_slot, start);
 	n = fsc_ir_alu(g->f, BPF_SUB, until, start);
 	number = func_begin(g, &saved, 2);
 	index = param(g, 0);

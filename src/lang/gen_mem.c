@@ -63,25 +63,19 @@ struct fsc_ir_arg fsc_gen_address_arg(struct fsc_gen *g, const struct fsc_val *v
 
 fsc_vr fsc_gen_mem_load(struct fsc_gen *g, const struct fsc_val *v, unsigned size, int32_t off)
 {
-	fsc_vr base = v->vr ? v->vr : fsc_ir_frame_vr(g->f, 0);
-
-	return fsc_ir_load(g->f, size, base, v->off + off);
+	return fsc_ir_load(g->f, size, v->vr, v->off + off);
 }
 
 void fsc_gen_mem_store(struct fsc_gen *g, const struct fsc_val *v, unsigned size, int32_t off,
 		       fsc_vr value)
 {
-	fsc_vr base = v->vr ? v->vr : fsc_ir_frame_vr(g->f, 0);
-
-	fsc_ir_store(g->f, size, base, v->off + off, value);
+	fsc_ir_store(g->f, size, v->vr, v->off + off, value);
 }
 
 void fsc_gen_mem_store_imm(struct fsc_gen *g, const struct fsc_val *v, unsigned size, int32_t off,
 			   int64_t imm)
 {
-	fsc_vr base = v->vr ? v->vr : fsc_ir_frame_vr(g->f, 0);
-
-	fsc_ir_store_imm(g->f, size, base, v->off + off, imm);
+	fsc_ir_store_imm(g->f, size, v->vr, v->off + off, imm);
 }
 
 static const char *helper_name(int helper)

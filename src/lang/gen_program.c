@@ -51,7 +51,7 @@ static void scratch_acquire(struct fsc_gen *g, uint32_t give_up)
 		uint32_t next = fsc_ir_label(f);
 		fsc_vr busy;
 
-		fsc_ir_store(f, 4, fsc_ir_frame_vr(f, 0), key, slot);
+		fsc_ir_store(f, 4, 0, key, slot);
 		fsc_ir_set(f, g->scratch,
 			   fsc_ir_call(f, BPF_FUNC_map_lookup_elem,
 				       FSC_A_MAP(g->c->planner->scratch), FSC_A_FRAME(key)));
@@ -96,11 +96,9 @@ static void program_prologue(struct fsc_gen *g, uint32_t give_up)
 	else
 		fsc_ir_set_imm(f, g->scratch, 0);
 	if (g->uses_loops) {
-		fsc_vr base = fsc_ir_frame_vr(f, 0);
-
-		fsc_ir_store(f, 8, base, g->ctx_slot, g->ctx);
-		fsc_ir_store(f, 8, base, g->scratch_slot, g->scratch);
-		fsc_ir_store_imm(f, 8, base, g->return_slot, 0);
+		fsc_ir_store(f, 8, 0, g->ctx_slot, g->ctx);
+		fsc_ir_store(f, 8, 0, g->scratch_slot, g->scratch);
+		fsc_ir_store_imm(f, 8, 0, g->return_slot, 0);
 	}
 	for (size_t k = 0; k < body.n; k++)
 		*(struct fsc_ir *)fsc_zone_push(&g->c->temp, &f->code) =
@@ -152,17 +150,43 @@ static void program_stack(struct fsc_gen *g)
 		    "this needs more than the %d bytes of stack that the kernel gives", STACK_MOST);
 }
 
+/* Functions that nothing calls any more, since the call was never reached, are left out: the kernel
+ * would not know them. */
+static void program_mark(struct fsc_gen *g, size_t number)
+{
+	struct fsc_ir_func *f = *FSC_AT(struct fsc_ir_func *, &g->funcs, number);
+
+	if (f->used)
+		return;
+	f->used = true;
+	for (size_t i = 0; i < f->code.n; i++) {
+		const struct fsc_ir *in = FSC_AT(struct fsc_ir, &f->code, i);
+
+		for (int k = 0; in->op == FSC_IR_CALL && k < 5; k++)
+			if (in->args[k].kind == FSC_IRA_FUNC)
+				program_mark(g, (size_t)in->args[k].imm);
+	}
+}
+
 static void program_emit(struct fsc_gen *g, struct fsc_plan_prog *prog)
 {
 	struct fsc_ir_out out;
+	uint32_t *numbers;
 
 	fsc_ir_out_init(&out);
 	for (size_t i = 0; i < g->funcs.n; i++)
 		fsc_ir_allocate(*FSC_AT(struct fsc_ir_func *, &g->funcs, i));
 	program_stack(g);
-	for (size_t i = 0; i < g->funcs.n; i++)
-		fsc_ir_emit(*FSC_AT(struct fsc_ir_func *, &g->funcs, i), &out);
-	fsc_ir_finish(&out);
+	program_mark(g, 0);
+	numbers = FSC_NEW_N(&g->c->temp, uint32_t, g->funcs.n);
+	for (size_t i = 0; i < g->funcs.n; i++) {
+		struct fsc_ir_func *f = *FSC_AT(struct fsc_ir_func *, &g->funcs, i);
+
+		numbers[i] = (uint32_t)out.funcs.n;
+		if (f->used)
+			fsc_ir_emit(f, &out);
+	}
+	fsc_ir_finish(&out, numbers);
 	prog->insns = out.insns.data;
 	prog->n_insns = out.insns.n;
 	prog->relocs = out.relocs.data;

@@ -19,7 +19,7 @@ enum fsc_ir_op {
 	FSC_IR_ALU,    /* dst = a sub b, or imm; BPF_ADD... in sub; size 4: 32 bits */
 	FSC_IR_NEG,    /* dst = -a */
 	FSC_IR_SWAP,   /* dst = a with its size * 8 low bits swapped */
-	FSC_IR_LOAD,   /* dst = *(size)(a + off) */
+	FSC_IR_LOAD,   /* dst = *(size)(a + off); without a: of the stack frame */
 	FSC_IR_STORE,  /* *(size)(a + off) = b, or imm */
 	FSC_IR_ATOMIC, /* *(size)(a + off) op= b by imm: BPF_ADD, BPF_ADD | BPF_FETCH, BPF_XCHG;
 			  dst: before */
@@ -73,7 +73,7 @@ struct fsc_ir_func {
 	uint32_t n_vrs, n_labels, n_params;
 	int32_t frame, frame_most; /* bytes of objects: in use, at most */
 	struct fsc_loc at;	   /* of what is being generated */
-	bool callback;
+	bool callback, used;
 	/* regalloc.c */
 	int8_t *regs;	 /* by vr: 1..9, or -1: on the stack at spills[vr] */
 	int16_t *spills; /* offset from the frame */
@@ -142,8 +142,9 @@ void fsc_ir_allocate(struct fsc_ir_func *f);
 /* emit.c */
 void fsc_ir_out_init(struct fsc_ir_out *o);
 void fsc_ir_emit(struct fsc_ir_func *f, struct fsc_ir_out *o);
-/* Patches the references between functions, once all are emitted. */
-void fsc_ir_finish(struct fsc_ir_out *o);
+/* Patches the references between functions, once all are emitted: numbers has each one's among
+ * those. */
+void fsc_ir_finish(struct fsc_ir_out *o, const uint32_t *numbers);
 /* The registers that an instruction reads; returns how many (at most 7). */
 unsigned fsc_ir_uses(const struct fsc_ir *i, fsc_vr *uses);
 bool fsc_ir_ends(const struct fsc_ir *i); /* control does not go on behind it */

@@ -165,7 +165,6 @@ uint32_t fsc_plan_map_names(struct fsc_lang *c, const void *content, uint32_t si
 	    map_add(c, FSC_PMAP_NAMES, "names", BPF_MAP_TYPE_ARRAY, 4, size, n);
 
 	m->content = content;
-	m->frozen = true;
 	m->flags = BPF_F_RDONLY_PROG;
 	return map_last(c);
 }

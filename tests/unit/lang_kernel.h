@@ -1,6 +1,6 @@
-/* A plan in the kernel without the runtime: maps and programs by the raw system call, BEGIN probes run
- * by BPF_PROG_TEST_RUN, records read from the ring. And a world of a few types and probes, for scripts
- * that no binary is needed for. */
+/* A plan in the kernel without the runtime: maps and programs by the raw system call, BEGIN probes
+ * run by BPF_PROG_TEST_RUN, records read from the ring. And a world of a few types and probes, for
+ * scripts that no binary is needed for. */
 #ifndef FSC_TESTS_LANG_KERNEL_H
 #define FSC_TESTS_LANG_KERNEL_H
 
@@ -57,12 +57,17 @@ static int lang_match(void *arg, const char *text, int (*add)(void *to, const st
 			static char names[64][64];
 			char *name = names[(lang_n_points - 1) % 64];
 
-			snprintf(name, 64, "%.*s%.0d", star ? (int)(star - text) : 63, text, star ? k + 1 : 0);
-			*p = (struct fsc_point){.kind = lang_kinds[i].kind, .name = name,
-						.type = lang_kinds[i].type, .watch_arg = -1, .btf_fd = -1};
+			snprintf(name, 64, "%.*s%.0d", star ? (int)(star - text) : 63, text,
+				 star ? k + 1 : 0);
+			*p = (struct fsc_point){.kind = lang_kinds[i].kind,
+						.name = name,
+						.type = lang_kinds[i].type,
+						.watch_arg = -1,
+						.btf_fd = -1};
 			p->func = strrchr(name, ':') ? strrchr(name, ':') + 1 : NULL;
-			p->usdt_args = lang_kinds[i].kind == FSC_POINT_USDT ? "-4@%edi 8@-16(%rbp) 4@$5"
-									    : NULL;
+			p->usdt_args = lang_kinds[i].kind == FSC_POINT_USDT
+					   ? "-4@%edi 8@-16(%rbp) 4@$5"
+					   : NULL;
 			if (add(to, p))
 				return -ENOMEM;
 		}
@@ -72,15 +77,17 @@ static int lang_match(void *arg, const char *text, int (*add)(void *to, const st
 }
 
 /* struct pair { int a; unsigned b : 3, c : 5; char name[8]; struct pair *next; short all[3]; } */
-static const struct fsc_type lang_int = {.kind = FSC_TYPE_INT, .is_signed = true, .name = "int",
-					 .size = 4};
+static const struct fsc_type lang_int = {
+    .kind = FSC_TYPE_INT, .is_signed = true, .name = "int", .size = 4};
 static const struct fsc_type lang_uint = {.kind = FSC_TYPE_INT, .name = "unsigned int", .size = 4};
-static const struct fsc_type lang_short = {.kind = FSC_TYPE_INT, .is_signed = true, .name = "short",
-					   .size = 2};
-static const struct fsc_type lang_char = {.kind = FSC_TYPE_INT, .is_signed = true, .is_char = true,
-					  .name = "char", .size = 1};
-static const struct fsc_type lang_name = {.kind = FSC_TYPE_ARRAY, .to = &lang_char, .n = 8, .size = 8};
-static const struct fsc_type lang_all = {.kind = FSC_TYPE_ARRAY, .to = &lang_short, .n = 3, .size = 6};
+static const struct fsc_type lang_short = {
+    .kind = FSC_TYPE_INT, .is_signed = true, .name = "short", .size = 2};
+static const struct fsc_type lang_char = {
+    .kind = FSC_TYPE_INT, .is_signed = true, .is_char = true, .name = "char", .size = 1};
+static const struct fsc_type lang_name = {
+    .kind = FSC_TYPE_ARRAY, .to = &lang_char, .n = 8, .size = 8};
+static const struct fsc_type lang_all = {
+    .kind = FSC_TYPE_ARRAY, .to = &lang_short, .n = 3, .size = 6};
 static const struct fsc_type lang_pair_p;
 static const struct fsc_member lang_members[] = {
     {.name = "a", .type = &lang_int, .size_bits = 32},
@@ -90,13 +97,20 @@ static const struct fsc_member lang_members[] = {
     {.name = "next", .type = &lang_pair_p, .offset_bits = 128, .size_bits = 64},
     {.name = "all", .type = &lang_all, .offset_bits = 192, .size_bits = 48},
 };
-static const struct fsc_type lang_pair = {.kind = FSC_TYPE_STRUCT, .name = "pair", .is_tagged = true,
-					  .is_complete = true, .size = 32, .members = lang_members,
+static const struct fsc_type lang_pair = {.kind = FSC_TYPE_STRUCT,
+					  .name = "pair",
+					  .is_tagged = true,
+					  .is_complete = true,
+					  .size = 32,
+					  .members = lang_members,
 					  .n_members = 6};
 static const struct fsc_type lang_pair_p = {.kind = FSC_TYPE_POINTER, .to = &lang_pair, .size = 8};
 static const struct fsc_enumerator lang_colours[] = {{"RED", 1}, {"GREEN", 2}};
-static const struct fsc_type lang_colour = {.kind = FSC_TYPE_ENUM, .name = "colour", .size = 4,
-					    .enumerators = lang_colours, .n_enumerators = 2};
+static const struct fsc_type lang_colour = {.kind = FSC_TYPE_ENUM,
+					    .name = "colour",
+					    .size = 4,
+					    .enumerators = lang_colours,
+					    .n_enumerators = 2};
 static const struct fsc_arg lang_args[] = {
     {.name = "n", .type = &lang_int, .at = FSC_ARG_AT_RECORD, .offset = 16},
     {.name = "comm", .type = &lang_name, .at = FSC_ARG_AT_RECORD, .offset = 24},
@@ -149,9 +163,13 @@ static int lang_kaddr(void *arg, const char *name, uint64_t *ret, struct fsc_err
 
 static struct fsc_world lang_world(void)
 {
-	struct fsc_world w = {.match = lang_match, .args = lang_args_of, .type = lang_type,
-			      .enumerator = lang_enumerator, .kaddr = lang_kaddr,
-			      .n_online = (unsigned)get_nprocs(), .n_cpus = (unsigned)get_nprocs_conf()};
+	struct fsc_world w = {.match = lang_match,
+			      .args = lang_args_of,
+			      .type = lang_type,
+			      .enumerator = lang_enumerator,
+			      .kaddr = lang_kaddr,
+			      .n_online = (unsigned)get_nprocs(),
+			      .n_cpus = (unsigned)get_nprocs_conf()};
 
 	memset(&w.features, 1, sizeof(w.features));
 	w.features.preempt_off = false;
@@ -182,8 +200,11 @@ static int lang_map_update(int fd, uint32_t key, const void *value)
 
 static int lang_map_create(const struct fsc_plan_map *m)
 {
-	union bpf_attr attr = {.map_type = m->type, .key_size = m->key_size, .value_size = m->value_size,
-			       .max_entries = m->max_entries, .map_flags = m->flags};
+	union bpf_attr attr = {.map_type = m->type,
+			       .key_size = m->key_size,
+			       .value_size = m->value_size,
+			       .max_entries = m->max_entries,
+			       .map_flags = m->flags};
 	int fd;
 
 	if (m->role == FSC_PMAP_RING)
@@ -292,8 +313,8 @@ static int lang_run(struct lang_loaded *l, size_t prog)
 }
 
 /* Calls take for each record in the ring, once all programs have run. */
-static void lang_records(struct lang_loaded *l, void (*take)(void *arg, const void *record, size_t n),
-			 void *arg)
+static void lang_records(struct lang_loaded *l,
+			 void (*take)(void *arg, const void *record, size_t n), void *arg)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	int fd = l->maps[l->plan->ring];
