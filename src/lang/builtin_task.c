@@ -105,12 +105,13 @@ void fsc_check_comm(struct fsc_lang *c, struct fsc_expr *e)
 	e->type = fsc_vt_string(c, 16);
 }
 
-/* The kernel pads it with zeros. */
+/* Linux 6.1 leaves what was there behind the name: keys would differ by it. */
 static void comm_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
 {
 	uint64_t n = dest->type->size < 16 ? dest->type->size : 16;
 
 	(void)e;
+	fsc_gen_zero(g, dest, 0, n);
 	fsc_ir_call(g->f, BPF_FUNC_get_current_comm, fsc_gen_address_arg(g, dest), FSC_A_IMM(n));
 	fsc_gen_zero(g, dest, n, dest->type->size);
 }

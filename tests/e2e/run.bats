@@ -160,6 +160,7 @@ p50 < 20, p90 < 20, p99 < 20'
 }
 
 @test "run: time(), strftime(), cat(), join and system() are carried out here" {
+	[[ -x /bin/sh ]] || skip 'no /bin/sh'
 	echo content >file
 	TZ=UTC script -q --unsafe -e 'BEGIN { time("%Y\n"); cat("%s", "file"); system("echo sys %d", 5); exit(); }'
 	assert_eq output "$(date -u +%Y)
@@ -187,6 +188,7 @@ script_on_terminal() {
 
 # ---- user functions ----
 
+# bats test_tags=guest
 @test "run: calls of a user function are counted, by name and thread" {
 	of_fixture threads 1000 4 -- 'uprobe:@/threads:work { @[comm] = count(); @t[tid] = count(); }'
 	assert_eq total '@[threads]: 1000' "$(grep '^@\[' "$TMP/out")"
