@@ -87,6 +87,16 @@ static int symbol_of(const struct fsc_machine_file *f, const char *name,
 	return 0;
 }
 
+/* Where the program counter is when the probe is hit: behind no-operations that the place begins
+ * with, as the attacher has it. */
+static bool probed_address(const struct fsc_machine_file *f, const struct fsc_point *point,
+			   uint64_t *ret)
+{
+	const struct fsc_target *at = fsc_targets_at(point->targets, point->place);
+
+	return fsc_elf_addr(f->elf, at->body ? at->body : at->offset, ret);
+}
+
 int fsc_machine_uaddr(void *arg, const struct fsc_point *point, const char *name,
 		      struct fsc_world_symbol *ret, struct fsc_err *err)
 {
@@ -106,7 +116,11 @@ int fsc_machine_uaddr(void *arg, const struct fsc_point *point, const char *name
 				   : fsc_err_set(err, ENOENT,
 						 "%s has no program to look '%s' up in",
 						 point->name, name);
-		return symbol_of(f, name, ret, err);
+		rc = symbol_of(f, name, ret, err);
+		if (!rc && !probed_address(f, point, &ret->probed))
+			rc = fsc_err_set(err, ENOENT, "%s is at no address of its file",
+					 point->name);
+		return rc;
 	}
 	target = strndup(name, (size_t)(colon - name));
 	if (!target)

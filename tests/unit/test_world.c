@@ -396,6 +396,8 @@ static void symbols_have_addresses(void **state)
 	p = match_one(text);
 	assert_int_equal(w->uaddr(w->arg, p, "plot", &s, &err), 0);
 	assert_true(s.address && s.size);
+	/* The place is the symbol, but for what it begins with. */
+	assert_true(s.probed >= s.address && s.probed - s.address <= 16);
 	assert_int_equal(w->uaddr(w->arg, p, "no_such_symbol", &s, &err), -ENOENT);
 	assert_int_equal(w->uaddr(w->arg, match_one("BEGIN"), "libc:environ", &s, &err), 0);
 	assert_int_equal(s.size, 8);
