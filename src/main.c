@@ -1,5 +1,6 @@
 /* Finds the command's row, runs it, prints the error, sets the exit code: 0 done, 1 failed, 2
  * usage, 3 a regression (what the command returns). */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,6 +79,57 @@ static void hold_standard_descriptors(void)
 			open("/dev/null", O_RDONLY); /* the lowest that is free: this one */
 }
 
+/* ---- called bpftrace ---- */
+
+static bool is_called_bpftrace(const char *path)
+{
+	return path && !strcmp(fsc_str_base(path), "bpftrace");
+}
+
+static int print_bpftrace_help(FILE *to, struct fsc_err *err)
+{
+	const struct fsc_cmd *cmd = fsc_cmd_find("run");
+	struct fsc_buf b = {0};
+
+	fsc_buf_puts(&b,
+		     "USAGE:\n    bpftrace [options] FILE [PARAMETER...]\n"
+		     "    bpftrace [options] -e TEXT [PARAMETER...]\n    bpftrace -l [PATTERN]\n\n"
+		     "OPTIONS:\n");
+	for (const struct fsc_opt *const *t = cmd->opts; *t; t++)
+		fsc_opt_help(*t, &b);
+	fsc_buf_puts(&b, "\nThis is funcscope run; more: funcscope help run\n");
+	if (!b.failed && fwrite(b.s, 1, b.n, to) == b.n && !fflush(to)) {
+		fsc_buf_release(&b);
+		return 0;
+	}
+	fsc_buf_release(&b);
+	return fsc_err_sys(err, errno, "cannot write the help");
+}
+
+/* By a symbolic link of that name, scripts that begin with #!/usr/bin/bpftrace, and programs that
+ * call it, work as they are: errors begin as they do there. */
+static int run_bpftrace(int argc, char **argv)
+{
+	static const char *const prefixes[] = {"ERROR: ", "WARNING: ", "", "DEBUG: "};
+	const char *name = argc > 1 ? argv[1] : "";
+	struct fsc_err err = {0};
+	char **after;
+	int rc;
+
+	fsc_log_set_prefixes(prefixes);
+	if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+		return exit_code(print_bpftrace_help(stdout, &err), &err);
+	if (!strcmp(name, "--version") || !strcmp(name, "-V")) {
+		printf("bpftrace v0.27 (funcscope %s)\n", FSC_VERSION);
+		return EXIT_DONE;
+	}
+	after = split_command(&argc, argv);
+	rc = fsc_cmd_find("run")->run(argc, argv, after, &err);
+	if (rc < 0 && err.usage && !strncmp(err.msg, "unknown option", 14))
+		print_bpftrace_help(stderr, NULL);
+	return exit_code(rc, &err);
+}
+
 int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : NULL;
@@ -86,6 +138,8 @@ int main(int argc, char **argv)
 
 	hold_standard_descriptors();
 	fsc_sigchld_claim();
+	if (is_called_bpftrace(argv[0]))
+		return run_bpftrace(argc, argv);
 	if (!name)
 		return exit_code(fsc_err_usage(&err, "no command given; see: funcscope --help"),
 				 &err);

@@ -8,11 +8,19 @@
 #include "base/buf.h"
 #include "base/fmt.h"
 
+static const char *const own_prefixes[] = {
+    "funcscope: ", "funcscope: warning: ", "funcscope: ", "funcscope: debug: "};
 static enum fsc_log_level log_level = FSC_LOG_NOTE;
+static const char *const *log_prefixes = own_prefixes;
 
 void fsc_log_set_level(enum fsc_log_level level)
 {
 	log_level = level;
+}
+
+void fsc_log_set_prefixes(const char *const *prefixes)
+{
+	log_prefixes = prefixes;
 }
 
 bool fsc_log_shows(enum fsc_log_level level)
@@ -35,8 +43,6 @@ static void write_line(const char *prefix, const char *text)
 
 void fsc_log(enum fsc_log_level level, const char *fmt, ...)
 {
-	static const char *const prefix[] = {
-	    "funcscope: ", "funcscope: warning: ", "funcscope: ", "funcscope: debug: "};
 	char text[1200];
 	va_list ap;
 
@@ -45,7 +51,7 @@ void fsc_log(enum fsc_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	write_line(prefix[level], text);
+	write_line(log_prefixes[level], text);
 }
 
 void fsc_log_err(const struct fsc_err *err)

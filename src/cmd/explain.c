@@ -139,7 +139,7 @@ static int each_field(struct fsc_explainer *e, const struct fsc_target *t, argum
 		const struct fsc_tp_field *f = FSC_AT(struct fsc_tp_field, &fields, i);
 
 		if (strncmp(f->name, "common_", 7) && strcmp(f->name, "__syscall_nr"))
-			rc = fn(f->name, f->type, arg, err);
+			rc = fn(f->name, f->decl, arg, err);
 	}
 	return rc;
 }

@@ -6,13 +6,13 @@
 #include "sink/sink.h"
 
 extern const struct fsc_cmd fsc_cmd_count, fsc_cmd_time, fsc_cmd_stack, fsc_cmd_trace, fsc_cmd_gpu,
-    fsc_cmd_attach, fsc_cmd_diff, fsc_cmd_snoop, fsc_cmd_ctl, fsc_cmd_list, fsc_cmd_doctor,
-    fsc_cmd_help_row, fsc_cmd_completion;
+    fsc_cmd_run, fsc_cmd_attach, fsc_cmd_diff, fsc_cmd_snoop, fsc_cmd_ctl, fsc_cmd_list,
+    fsc_cmd_doctor, fsc_cmd_help_row, fsc_cmd_completion;
 
 const struct fsc_cmd *const fsc_cmds[] = {
-    &fsc_cmd_count,  &fsc_cmd_time,	&fsc_cmd_stack,	     &fsc_cmd_trace, &fsc_cmd_gpu,
-    &fsc_cmd_attach, &fsc_cmd_diff,	&fsc_cmd_snoop,	     &fsc_cmd_ctl,   &fsc_cmd_list,
-    &fsc_cmd_doctor, &fsc_cmd_help_row, &fsc_cmd_completion, NULL,
+    &fsc_cmd_count, &fsc_cmd_time,   &fsc_cmd_stack,	&fsc_cmd_trace,	     &fsc_cmd_gpu,
+    &fsc_cmd_run,   &fsc_cmd_attach, &fsc_cmd_diff,	&fsc_cmd_snoop,	     &fsc_cmd_ctl,
+    &fsc_cmd_list,  &fsc_cmd_doctor, &fsc_cmd_help_row, &fsc_cmd_completion, NULL,
 };
 
 const struct fsc_cmd *fsc_cmd_find(const char *name)

@@ -1,9 +1,10 @@
-/* Symbols of a stripped file: the separate debug file that the build id names, and the small
- * symbol table that distributions pack into .gnu_debugdata (xz). Both are optional: what is missing
- * or damaged here is not an error. */
+/* Symbols of a stripped file: the separate debug file that the build id or a link names, and the
+ * small symbol table that distributions pack into .gnu_debugdata (xz). Both are optional: what is
+ * missing or damaged here is not an error. */
 #include "elf/elf_priv.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,19 +98,14 @@ size_t fsc_elf_build_id(const struct fsc_elf *e, unsigned char ret[FSC_BUILD_ID_
 	return build_id(&e->main, ret);
 }
 
-/* Opens the debug file of that id below root; false if it is not there or not of that id, or memory
- * is out (errno ENOMEM). */
-static bool open_below(const char *root, const unsigned char *id, size_t n, struct fsc_image *ret)
+/* Opens a file if it is of that id; false if it is not there or not of that id, or memory is out
+ * (errno ENOMEM). */
+static bool open_debug(const struct fsc_buf *path, const unsigned char *id, size_t n,
+		       struct fsc_image *ret)
 {
 	unsigned char own[FSC_BUILD_ID_MAX];
-	FSC_AUTO(fsc_buf_release) struct fsc_buf path = {0};
-	int rc;
+	int rc = fsc_buf_failed(path) ? -ENOMEM : fsc_image_open(ret, path->s, NULL);
 
-	fsc_buf_printf(&path, "%s/usr/lib/debug/.build-id/%02x/", root, id[0]);
-	for (size_t i = 1; i < n; i++)
-		fsc_buf_printf(&path, "%02x", id[i]);
-	fsc_buf_puts(&path, ".debug");
-	rc = fsc_buf_failed(&path) ? -ENOMEM : fsc_image_open(ret, path.s, NULL);
 	errno = -rc;
 	if (rc)
 		return false;
@@ -120,8 +116,49 @@ static bool open_below(const char *root, const unsigned char *id, size_t n, stru
 		errno = ENOMEM;
 		return false;
 	}
-	fsc_log(FSC_LOG_WARN, "ignoring '%s': it belongs to another build", path.s);
+	fsc_log(FSC_LOG_WARN, "ignoring '%s': it belongs to another build", path->s);
 	fsc_image_release(ret);
+	return false;
+}
+
+/* Where distributions put it. */
+static bool open_below(const char *root, const unsigned char *id, size_t n, struct fsc_image *ret)
+{
+	FSC_AUTO(fsc_buf_release) struct fsc_buf path = {0};
+
+	fsc_buf_printf(&path, "%s/usr/lib/debug/.build-id/%02x/", root, id[0]);
+	for (size_t i = 1; i < n; i++)
+		fsc_buf_printf(&path, "%02x", id[i]);
+	fsc_buf_puts(&path, ".debug");
+	return open_debug(&path, id, n, ret);
+}
+
+/* The file that .gnu_debuglink names, beside the program as objcopy's users put it. */
+static bool open_linked(const struct fsc_elf *e, const unsigned char *id, size_t n,
+			struct fsc_image *ret)
+{
+	static const char *const folders[] = {".debug/", ""};
+	const Elf64_Shdr *sh = fsc_image_section(&e->main, ".gnu_debuglink");
+	const char *slash = strrchr(e->main.path, '/');
+	FSC_AUTO(fsc_freep) char *name = NULL;
+	int rc;
+
+	if (!sh || !slash || sh->sh_size > PATH_MAX)
+		return false;
+	rc = fsc_image_copy(&e->main, sh->sh_offset, sh->sh_size, &name, NULL);
+	errno = -rc;
+	if (rc || !name[0] || strchr(name, '/'))
+		return false;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		FSC_AUTO(fsc_buf_release) struct fsc_buf path = {0};
+
+		fsc_buf_printf(&path, "%.*s/%s%s", (int)(slash - e->main.path), e->main.path,
+			       folders[i], name);
+		if (open_debug(&path, id, n, ret))
+			return true;
+		if (errno == ENOMEM)
+			return false;
+	}
 	return false;
 }
 
@@ -135,8 +172,10 @@ const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e)
 		return e->has_debug ? &e->debug : NULL;
 	n = build_id(&e->main, id);
 	if (n)
-		e->has_debug = open_below(e->root, id, n, &e->debug) ||
-			       (e->root[0] && errno != ENOMEM && open_below("", id, n, &e->debug));
+		e->has_debug =
+		    open_below(e->root, id, n, &e->debug) ||
+		    (e->root[0] && errno != ENOMEM && open_below("", id, n, &e->debug)) ||
+		    (errno != ENOMEM && open_linked(e, id, n, &e->debug));
 	e->debug_tried = e->has_debug || errno != ENOMEM;
 	return e->has_debug ? &e->debug : NULL;
 }

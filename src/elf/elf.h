@@ -89,6 +89,16 @@ bool fsc_elf_package(const char *path, char *buf, size_t size);
 /* The virtual address of a variable that the file defines, from .dynsym or else .symtab. 1: there
  * is one; 0: there is none; negative: the tables cannot be read. */
 int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, struct fsc_err *err);
+/* A function or variable that the file defines, by name, from .dynsym or else .symtab (its own, or
+ * that of its separate debug file). 1, 0 and negative as above. */
+struct fsc_elf_symbol {
+	uint64_t addr, size;
+	bool function;
+};
+int fsc_elf_symbol_named(struct fsc_elf *e, const char *name, struct fsc_elf_symbol *ret,
+			 struct fsc_err *err);
+/* Whether it is loaded at any address (ET_DYN). */
+bool fsc_elf_is_relocated(const struct fsc_elf *e);
 /* Whether the file names a function or variable for which wanted() is true, in .dynsym or
  * .symtab; defined: only symbols that the file defines, else only imports. False also if the tables
  * cannot be read. */

@@ -61,6 +61,42 @@ int fsc_elf_variable(const struct fsc_elf *e, const char *name, uint64_t *ret, s
 	return rc;
 }
 
+struct named {
+	const char *name;
+	struct fsc_elf_symbol *ret;
+};
+
+static int is_named(const Elf64_Sym *s, const char *name, void *arg)
+{
+	struct named *n = arg;
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	if ((type != STT_OBJECT && type != STT_FUNC && type != STT_NOTYPE) ||
+	    s->st_shndx == SHN_UNDEF || strcmp(name, n->name) != 0)
+		return 0;
+	*n->ret = (struct fsc_elf_symbol){
+	    .addr = s->st_value, .size = s->st_size, .function = type == STT_FUNC};
+	return 1;
+}
+
+int fsc_elf_symbol_named(struct fsc_elf *e, const char *name, struct fsc_elf_symbol *ret,
+			 struct fsc_err *err)
+{
+	struct named n = {.name = name, .ret = ret};
+	int rc = each_in(&e->main, SHT_DYNSYM, is_named, &n, err);
+
+	if (!rc)
+		rc = each_in(&e->main, SHT_SYMTAB, is_named, &n, err);
+	if (!rc && fsc_elf_debug_file(e))
+		rc = each_in(fsc_elf_debug_file(e), SHT_SYMTAB, is_named, &n, err);
+	return rc;
+}
+
+bool fsc_elf_is_relocated(const struct fsc_elf *e)
+{
+	return e->main.eh.e_type == ET_DYN;
+}
+
 struct mention {
 	bool (*wanted)(const char *name, bool defined, void *arg);
 	void *arg;

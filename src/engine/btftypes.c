@@ -1,38 +1,30 @@
-/* Types from BTF: one function per kind, in a table. The kernel wrote it and libbpf has checked it,
- * so it is read in this process, into the tables of types/table.h. */
+/* Types from BTF: one function per kind, in a table. The kernel wrote it, so it is read in this
+ * process, into the tables of types/table.h. */
 #include "engine/btftypes.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include <bpf/btf.h>
-
 #include "base/cleanup.h"
 #include "base/map.h"
+#include "engine/btf_priv.h"
 #include "types/table.h"
 
 #define POINTER_SIZE 8
 
 struct reader {
-	struct btf *kernel, *module; /* module: read instead if not NULL */
+	struct fsc_btf *from;
 	struct fsc_typetab tab;
 };
 
 static void reader_release(struct reader *r)
 {
 	fsc_typetab_release(&r->tab);
-	btf__free(r->module); /* first: it refers to the kernel's */
-	btf__free(r->kernel);
-}
-
-static const struct btf *btf_of(const struct reader *r)
-{
-	return r->module ? r->module : r->kernel;
 }
 
 static uint32_t put_name(struct reader *r, uint32_t offset)
 {
-	return offset ? fsc_typetab_text(&r->tab, btf__name_by_offset(btf_of(r), offset)) : 0;
+	return offset ? fsc_typetab_text(&r->tab, fsc_btf_name(r->from, offset)) : 0;
 }
 
 static uint32_t put_type(struct reader *r, uint32_t id, bool pointed)
@@ -47,7 +39,7 @@ static uint32_t put_type(struct reader *r, uint32_t id, bool pointed)
 
 static struct fsc_flat_type read_int(struct reader *r, const struct btf_type *t)
 {
-	const char *name = btf__name_by_offset(btf_of(r), t->name_off);
+	const char *name = fsc_btf_name(r->from, t->name_off);
 	unsigned encoding = btf_int_encoding(t);
 	bool is_char = (encoding & BTF_INT_CHAR) || (name && !strcmp(name, "char"));
 
@@ -182,7 +174,7 @@ static struct fsc_flat_type (*const readers[])(struct reader *r, const struct bt
 static struct fsc_flat_type read_type(void *arg, struct fsc_origin origin)
 {
 	struct reader *r = arg;
-	const struct btf_type *t = btf__type_by_id(btf_of(r), (uint32_t)(uintptr_t)origin.addr);
+	const struct btf_type *t = fsc_btf_at(r->from, (uint32_t)(uintptr_t)origin.addr);
 	unsigned kind = t ? btf_kind(t) : 0;
 
 	if (kind >= sizeof(readers) / sizeof(readers[0]) || !readers[kind])
@@ -213,14 +205,11 @@ static void read_params(struct reader *r, const struct btf_type *proto, struct f
 	}
 }
 
-static void read_signature(struct reader *r, const struct btf_type *func, uint32_t key)
+static void read_proto(struct reader *r, const struct btf_type *proto, uint32_t name, uint32_t key)
 {
-	const struct btf_type *proto = btf__type_by_id(btf_of(r), func->type);
 	struct fsc_flat_sig sig = {.key = key}, *place;
 
-	if (!proto || !btf_is_func_proto(proto))
-		return;
-	sig.name = put_name(r, func->name_off);
+	sig.name = put_name(r, name);
 	sig.ret = put_type(r, proto->type, false);
 	sig.first = (uint32_t)r->tab.table[FSC_TAB_PARAMS].n;
 	read_params(r, proto, &sig);
@@ -229,40 +218,25 @@ static void read_signature(struct reader *r, const struct btf_type *func, uint32
 		*place = sig;
 }
 
+static void read_signature(struct reader *r, const struct btf_type *func, uint32_t key)
+{
+	const struct btf_type *proto = fsc_btf_at(r->from, func->type);
+
+	if (proto && btf_is_func_proto(proto))
+		read_proto(r, proto, func->name_off, key);
+}
+
 /* One pass over all types for all names; wanted maps each to its first index. */
 static void find_functions(struct reader *r, const struct fsc_map *wanted)
 {
-	uint32_t first = r->module ? btf__type_cnt(r->kernel) : 1;
-	uint32_t end = btf__type_cnt(btf_of(r));
-
-	for (uint32_t i = first; i < end && !r->tab.failed; i++) {
-		const struct btf_type *t = btf__type_by_id(btf_of(r), i);
-		const char *name =
-		    btf_is_func(t) ? btf__name_by_offset(btf_of(r), t->name_off) : NULL;
+	for (uint32_t i = r->from->first; i < r->from->end && !r->tab.failed; i++) {
+		const struct btf_type *t = fsc_btf_at(r->from, i);
+		const char *name = btf_is_func(t) ? fsc_btf_name(r->from, t->name_off) : NULL;
 		const uint64_t *key = name ? fsc_map_get(wanted, name, strlen(name)) : NULL;
 
 		if (key)
 			read_signature(r, t, (uint32_t)*key);
 	}
-}
-
-static int open_btf(struct reader *r, const char *module, struct fsc_err *err)
-{
-	r->kernel = btf__load_vmlinux_btf();
-	if (!r->kernel && errno == ENOMEM)
-		return fsc_err_nomem(err);
-	if (!r->kernel)
-		return fsc_err_set(err, ENODATA, "the kernel has no type information (BTF): %s",
-				   fsc_err_text(errno));
-	if (!module)
-		return 0;
-	r->module = btf__load_module_btf(module, r->kernel);
-	if (!r->module && errno == ENOMEM)
-		return fsc_err_nomem(err);
-	if (!r->module)
-		return fsc_err_set(err, ENODATA, "module '%s' has no type information (BTF): %s",
-				   module, fsc_err_text(errno));
-	return 0;
 }
 
 static int collect_wanted(const char *const *names, size_t n, struct fsc_map *ret,
@@ -280,27 +254,47 @@ static int collect_wanted(const char *const *names, size_t n, struct fsc_map *re
 	return 0;
 }
 
-int fsc_btf_signatures(const char *module, const char *const *names, size_t n,
-		       struct fsc_types *types, struct fsc_signature *ret, struct fsc_err *err)
+/* Reads what the signatures in the tables mention. */
+static int finish(struct reader *r, struct fsc_types *types, struct fsc_signature *ret, size_t n,
+		  struct fsc_err *err)
 {
-	FSC_AUTO(reader_release) struct reader r = {0};
+	int rc = fsc_typetab_read(&r->tab, types->depth, read_type, r, err);
+
+	return rc ? rc : fsc_typetab_seal(&r->tab, types, ret, n, err);
+}
+
+static int read_signatures(struct fsc_btf *from, const char *const *names, size_t n,
+			   struct fsc_types *types, struct fsc_signature *ret, struct fsc_err *err)
+{
+	FSC_AUTO(reader_release) struct reader r = {.from = from};
 	FSC_AUTO(fsc_map_release) struct fsc_map wanted = {0};
 	int rc = fsc_typetab_init(&r.tab, err);
 
-	for (size_t i = 0; i < n; i++)
-		ret[i] = (struct fsc_signature){0};
 	if (!rc)
 		rc = collect_wanted(names, n, &wanted, err);
-	if (!rc)
-		rc = open_btf(&r, module, err);
 	if (rc)
 		return rc;
 	find_functions(&r, &wanted);
-	rc = fsc_typetab_read(&r.tab, types->depth, read_type, &r, err);
-	if (!rc)
-		rc = fsc_typetab_seal(&r.tab, types, ret, n, err);
+	rc = finish(&r, types, ret, n, err);
 	for (size_t i = 0; !rc && i < n; i++)
 		ret[i] = ret[*fsc_map_get(&wanted, names[i], strlen(names[i]))];
+	return rc;
+}
+
+int fsc_btf_signatures(const char *module, const char *const *names, size_t n,
+		       struct fsc_types *types, struct fsc_signature *ret, struct fsc_err *err)
+{
+	struct fsc_btf *kernel = NULL, *own = NULL;
+	int rc = fsc_btf_open(NULL, NULL, &kernel, err);
+
+	for (size_t i = 0; i < n; i++)
+		ret[i] = (struct fsc_signature){0};
+	if (!rc && module)
+		rc = fsc_btf_open(module, kernel, &own, err);
+	if (!rc)
+		rc = read_signatures(own ? own : kernel, names, n, types, ret, err);
+	fsc_btf_free(own); /* first: it refers to the kernel's */
+	fsc_btf_free(kernel);
 	return rc;
 }
 
@@ -312,4 +306,55 @@ int fsc_btf_signature(const char *module, const char *name, struct fsc_types *ty
 	if (rc || ret->found)
 		return rc;
 	return fsc_err_set(err, ENOENT, "the kernel's type information has no function '%s'", name);
+}
+
+/* A type is carried as what a function without parameters returns. */
+int fsc_btf_type(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
+		 const struct fsc_type **ret, struct fsc_err *err)
+{
+	FSC_AUTO(reader_release) struct reader r = {.from = b};
+	struct fsc_signature sig = {0};
+	int rc = fsc_typetab_init(&r.tab, err);
+	struct fsc_flat_sig *place;
+	uint32_t type;
+
+	if (rc)
+		return rc;
+	type = put_type(&r, id, false);
+	place = fsc_typetab_push(&r.tab, FSC_TAB_SIGS);
+	if (!place)
+		return fsc_err_nomem(err);
+	*place = (struct fsc_flat_sig){.ret = type};
+	rc = finish(&r, types, &sig, 1, err);
+	*ret = sig.ret;
+	return rc;
+}
+
+/* What a typedef, or the pointer behind it, stands for. */
+static const struct btf_type *strip_to_proto(const struct fsc_btf *b, uint32_t id)
+{
+	const struct btf_type *t = fsc_btf_at(b, id);
+
+	for (int i = 0; t && i < 8; i++) {
+		if (btf_is_func_proto(t))
+			return t;
+		if (!btf_is_typedef(t) && !btf_is_ptr(t) && !btf_is_mod(t) && !btf_is_func(t))
+			return NULL;
+		t = fsc_btf_at(b, t->type);
+	}
+	return NULL;
+}
+
+int fsc_btf_proto(struct fsc_btf *b, uint32_t id, struct fsc_types *types,
+		  struct fsc_signature *ret, struct fsc_err *err)
+{
+	FSC_AUTO(reader_release) struct reader r = {.from = b};
+	const struct btf_type *named = fsc_btf_at(b, id), *proto = strip_to_proto(b, id);
+	int rc = fsc_typetab_init(&r.tab, err);
+
+	*ret = (struct fsc_signature){0};
+	if (rc || !proto)
+		return rc;
+	read_proto(&r, proto, named->name_off, 0);
+	return finish(&r, types, ret, 1, err);
 }

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 
 #include "base/cleanup.h"
@@ -28,6 +30,10 @@ struct link_create {
 			uint64_t path, offsets, ref_ctr_offsets, cookies;
 			uint32_t cnt, flags, pid, pad;
 		} uprobe_multi;
+		struct {
+			uint32_t target_btf_id, pad;
+			uint64_t cookie;
+		} tracing;
 	};
 };
 
@@ -143,6 +149,44 @@ int fsc_sys_link_tracing(int prog)
 	return fd < 0 ? -errno : fd;
 }
 
+int fsc_sys_link_tracing_cookie(int prog, int attach_type, uint64_t cookie)
+{
+	const struct link_create lc = {.prog_fd = (uint32_t)prog,
+				       .attach_type = (uint32_t)attach_type,
+				       .tracing = {.cookie = cookie}};
+
+	return link_create(&lc);
+}
+
+int fsc_sys_link_raw(int prog, const char *name, uint64_t cookie)
+{
+	/* BPF_RAW_TRACEPOINT_OPEN's arguments; the cookie is newer than the headers. */
+	const struct {
+		uint64_t name;
+		uint32_t prog_fd, pad;
+		uint64_t cookie;
+	} open_args = {.name = ptr_to_u64(name), .prog_fd = (uint32_t)prog, .cookie = cookie};
+	/* Older kernels refuse what they do not know, unless it is 0 and left out. */
+	size_t size = cookie ? sizeof(open_args) : offsetof(__typeof__(open_args), cookie);
+	long fd = syscall(SYS_bpf, BPF_RAW_TRACEPOINT_OPEN, &open_args, size);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+int fsc_sys_link_iter(int prog)
+{
+	const struct link_create lc = {.prog_fd = (uint32_t)prog, .attach_type = BPF_TRACE_ITER};
+
+	return link_create(&lc);
+}
+
+int fsc_sys_open_iter(int link)
+{
+	int fd = bpf_iter_create(link);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie)
 {
 	FSC_AUTO(fsc_closep) int perf = perf_fd;
@@ -156,14 +200,18 @@ int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie)
 	return perf < 0 ? perf : link_create(&lc);
 }
 
-static int perf_open(struct perf_event_attr *attr, pid_t pid)
+static int perf_open_on(struct perf_event_attr *attr, pid_t pid, int cpu)
 {
 	long fd;
 
 	attr->size = sizeof(*attr);
-	fd = syscall(SYS_perf_event_open, attr, pid ? pid : -1, pid ? -1 : 0, -1,
-		     PERF_FLAG_FD_CLOEXEC);
+	fd = syscall(SYS_perf_event_open, attr, pid ? pid : -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : (int)fd;
+}
+
+static int perf_open(struct perf_event_attr *attr, pid_t pid)
+{
+	return perf_open_on(attr, pid, pid ? -1 : 0);
 }
 
 static int read_text(const char *path, char *buf, size_t size)
@@ -250,6 +298,33 @@ int fsc_sys_perf_tracepoint(int id)
 	};
 
 	return perf_open(&attr, 0);
+}
+
+int fsc_sys_perf_sampler(const struct fsc_sys_sampler *e)
+{
+	struct perf_event_attr attr = {
+	    .type = e->type,
+	    .config = e->config,
+	    .freq = e->frequency != 0,
+	    .sample_period = e->frequency ? e->frequency : e->period,
+	};
+
+	return perf_open_on(&attr, e->pid, e->cpu);
+}
+
+int fsc_sys_perf_breakpoint(const struct fsc_sys_breakpoint *w)
+{
+	struct perf_event_attr attr = {
+	    .type = PERF_TYPE_BREAKPOINT,
+	    .bp_type = w->access,
+	    .bp_addr = w->address,
+	    .bp_len = w->access == HW_BREAKPOINT_X ? sizeof(long) : w->length,
+	    .sample_period = 1,
+	    .precise_ip = 2,
+	    .inherit = w->pid != 0, /* threads that begin later, too */
+	};
+
+	return perf_open_on(&attr, w->pid, w->pid ? -1 : w->cpu);
 }
 
 uint64_t fsc_sys_prog_missed(int prog)

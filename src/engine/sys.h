@@ -56,6 +56,14 @@ int fsc_sys_link_kprobes(int prog, const struct fsc_sys_kprobes *k);
 int fsc_sys_link_kprobe_session(int prog, const struct fsc_sys_kprobes *k);
 /* An fentry or fexit program that was loaded for its function. */
 int fsc_sys_link_tracing(int prog);
+/* The same with a cookie (Linux 5.19); attach_type: that of the program. */
+int fsc_sys_link_tracing_cookie(int prog, int attach_type, uint64_t cookie);
+/* A raw tracepoint program; name: NULL if it was loaded for its tracepoint. A cookie other than 0
+ * needs Linux 6.10. */
+int fsc_sys_link_raw(int prog, const char *name, uint64_t cookie);
+/* An iterator, and a descriptor that runs it when it is read. */
+int fsc_sys_link_iter(int prog);
+int fsc_sys_open_iter(int link);
 /* A program on a perf event, with its cookie. The link takes over the event, whose descriptor is
  * closed; a negative perf_fd is returned. */
 int fsc_sys_link_perf(int prog, int perf_fd, uint64_t cookie);
@@ -65,6 +73,26 @@ int fsc_sys_perf_uprobe(const char *path, uint64_t offset, uint64_t ref_ctr, boo
 /* By address unless addr is 0, else by name; offset within the function. */
 int fsc_sys_perf_kprobe(const char *name, uint64_t addr, uint64_t offset, bool ret);
 int fsc_sys_perf_tracepoint(int id);
+/* Every so many events, or so many times a second; pid 0: all processes, on that CPU; otherwise
+ * cpu may be -1. */
+struct fsc_sys_sampler {
+	uint32_t type; /* of perf_event_open() */
+	uint64_t config;
+	uint64_t period, frequency; /* one of them */
+	pid_t pid;
+	int cpu;
+};
+int fsc_sys_perf_sampler(const struct fsc_sys_sampler *e);
+/* Accesses (1 read, 2 write, 4 execute) to length bytes of memory; pid 0: the kernel's, on that
+ * CPU. */
+struct fsc_sys_breakpoint {
+	uint64_t address;
+	uint32_t length;
+	uint8_t access;
+	pid_t pid;
+	int cpu;
+};
+int fsc_sys_perf_breakpoint(const struct fsc_sys_breakpoint *w);
 
 /* How often the kernel did not run a program because another was running on that CPU; 0 if unknown.
  */

@@ -55,3 +55,14 @@ int fsc_syscall_of_event(const char *event)
 			return newer[i].number;
 	return -1;
 }
+
+const char *fsc_syscall_name(int64_t number)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].number == number)
+			return calls[i].name;
+	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
+		if (newer[i].number == number)
+			return newer[i].name;
+	return NULL;
+}

@@ -79,10 +79,26 @@ static void narrow_to_type(const char *type, size_t n, struct fsc_tp_field *f)
 		}
 }
 
+/* The declared type without the words that say where the data lies, and without "[]". */
+static void keep_type(const char *type, size_t n, struct fsc_tp_field *f)
+{
+	static const char *const places[] = {"__data_loc", "__rel_loc"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (n > strlen(places[i]) && !strncmp(type, places[i], strlen(places[i])))
+			type += strlen(places[i]) + 1, n -= strlen(places[i]) + 1;
+	while (n && (isspace((unsigned char)type[n - 1]) || strchr("[]", type[n - 1])))
+		n--;
+	n = n < sizeof(f->type) ? n : sizeof(f->type) - 1;
+	memcpy(f->type, type, n);
+	f->type[n] = '\0';
+}
+
 static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 {
 	bool is_char = has_word(type, n, "char");
 
+	keep_type(type, n, f);
 	f->place = has_word(type, n, "__data_loc")  ? FSC_TP_DATA_LOC
 		   : has_word(type, n, "__rel_loc") ? FSC_TP_REL_LOC
 						    : FSC_TP_FIXED;
@@ -103,14 +119,14 @@ static void describe(const char *type, size_t n, struct fsc_tp_field *f)
 }
 
 /* The declaration without the name: "char [16]". */
-static void note_type(const char *decl, size_t n, const char *behind, const char *end,
+static void note_decl(const char *decl, size_t n, const char *behind, const char *end,
 		      struct fsc_tp_field *f)
 {
 	while (n && isspace((unsigned char)decl[n - 1]))
 		n--;
 	while (behind < end && isspace((unsigned char)*behind))
 		behind++;
-	snprintf(f->type, sizeof(f->type), "%.*s%s%.*s", (int)n, decl, behind < end ? " " : "",
+	snprintf(f->decl, sizeof(f->decl), "%.*s%s%.*s", (int)n, decl, behind < end ? " " : "",
 		 (int)(end - behind), behind);
 }
 
@@ -140,7 +156,7 @@ static bool parse_line(const char *line, size_t len, struct fsc_tp_field *f)
 	memcpy(f->name, name, n);
 	f->name[n] = '\0';
 	describe(decl, (size_t)(name - decl), f);
-	note_type(decl, (size_t)(name - decl), name + n, end, f);
+	note_decl(decl, (size_t)(name - decl), name + n, end, f);
 	return true;
 }
 

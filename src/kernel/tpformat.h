@@ -15,7 +15,8 @@ enum fsc_tp_place {
 
 struct fsc_tp_field {
 	char name[64];
-	char type[64];	       /* as declared, cut if it is longer; an array with its brackets */
+	char decl[64];	       /* as declared, cut if it is longer; an array with its brackets */
+	char type[96];	       /* before the name, of an array its element: "const char *" */
 	unsigned offset, size; /* bytes, of the field itself; of one element where count is not 0 */
 	bool is_signed;
 	bool is_text; /* an array of char, or a pointer to char */

@@ -71,6 +71,26 @@ static bool is_wanted(const char *name, const char *module, void *arg)
 		(fsc_pattern_exact(&s->name) && is_clone(name, s->spec->function)));
 }
 
+/* What wanted() takes of the kernel's functions; the names are borrowed where they were read
+ * before. Caller releases. */
+static int load_functions(const struct search *s,
+			  bool (*wanted)(const char *name, const char *module, void *arg),
+			  struct fsc_ksyms *ret, struct fsc_err *err)
+{
+	const struct fsc_ksyms *all = s->scope->kernel;
+	FSC_AUTO(fsc_vec_release) struct fsc_vec syms = FSC_VEC_INIT(struct fsc_ksym);
+
+	if (!all)
+		return fsc_ksyms_load(NULL, wanted, (void *)s, ret, err);
+	for (size_t i = 0; i < all->n; i++)
+		if (wanted(all->syms[i].name, all->syms[i].module, (void *)s) &&
+		    fsc_vec_add(&syms, &all->syms[i], err))
+			return -ENOMEM;
+	ret->n = syms.n;
+	ret->syms = fsc_take(&syms.data);
+	return 0;
+}
+
 static bool offer_near(const char *name, const char *module, void *arg)
 {
 	struct search *s = arg;
@@ -105,7 +125,7 @@ static int nothing_found(struct search *s, struct fsc_err *err)
 {
 	struct fsc_ksyms none = {0};
 	char text[540];
-	int rc = fsc_ksyms_load(NULL, offer_near, s, &none, err);
+	int rc = load_functions(s, offer_near, &none, err);
 
 	fsc_ksyms_release(&none);
 	if (rc)
@@ -246,7 +266,7 @@ static int resolve_kprobe(const struct fsc_spec *spec, const struct fsc_scope *s
 
 	if (rc)
 		return rc;
-	rc = fsc_ksyms_load(NULL, is_wanted, &s, &k, err);
+	rc = load_functions(&s, is_wanted, &k, err);
 	if (!rc)
 		rc = k.n ? add_all(&s, &k, out, err) : nothing_found(&s, err);
 	fsc_ksyms_release(&k);

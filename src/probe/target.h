@@ -12,6 +12,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 
+struct fsc_ksyms;
+
 /* Where a place is: what the engine needs to know to attach there. */
 enum fsc_site { FSC_SITE_USER, FSC_SITE_KERNEL, FSC_SITE_TRACEPOINT };
 
@@ -106,6 +108,7 @@ struct fsc_scope {
 			 are probed wherever they are found */
 	const struct fsc_pattern *excludes;
 	size_t n_excludes;
+	const struct fsc_ksyms *kernel; /* its functions, where they have been read already */
 };
 
 void fsc_targets_init(struct fsc_targets *t);

@@ -156,8 +156,8 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 	uint64_t before, after;
 
 	if (sym->size && off >= sym->size) {
-		snprintf(why, n, "its %llu bytes end before +%#llx", (unsigned long long)sym->size,
-			 off);
+		snprintf(why, n, "Offset outside the function bounds ('%.80s' size is %llu)",
+			 sym->name, (unsigned long long)sym->size);
 		return false;
 	}
 	if (fsc_insn_boundary(e, sym->offset, off, &before, &after))

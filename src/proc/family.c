@@ -28,9 +28,9 @@ int fsc_family_add(struct fsc_family *f, pid_t root)
 	return fsc_vec_add(&f->roots, &root, NULL);
 }
 
-static struct fsc_member *member_at(const struct fsc_family *f, size_t i)
+static struct fsc_family_member *member_at(const struct fsc_family *f, size_t i)
 {
-	return FSC_AT(struct fsc_member, &f->members, i);
+	return FSC_AT(struct fsc_family_member, &f->members, i);
 }
 
 static bool is_root(const struct fsc_family *f, pid_t pid)
@@ -61,14 +61,14 @@ static void add_children(struct fsc_family *f, pid_t pid, const char *thread, un
  */
 static void add_member(struct fsc_family *f, pid_t pid, unsigned depth)
 {
-	struct fsc_member *m = f->members.n < MOST ? fsc_vec_push(&f->members) : NULL;
+	struct fsc_family_member *m = f->members.n < MOST ? fsc_vec_push(&f->members) : NULL;
 	struct dirent *thread;
 	char path[64];
 	DIR *d;
 
 	if (!m)
 		return;
-	*m = (struct fsc_member){pid, fsc_cputime_process(pid)};
+	*m = (struct fsc_family_member){pid, fsc_cputime_process(pid)};
 	f->waited += fsc_cputime_waited(pid);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = depth < DEEPEST ? opendir(path) : NULL;
@@ -81,15 +81,15 @@ static void add_member(struct fsc_family *f, pid_t pid, unsigned depth)
 
 static int compare_members(const void *a, const void *b)
 {
-	const struct fsc_member *x = a, *y = b;
+	const struct fsc_family_member *x = a, *y = b;
 
 	return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
 /* What a member has used since it was last seen, or in all if it is new. */
-static uint64_t used_since(struct fsc_vec *before, const struct fsc_member *m)
+static uint64_t used_since(struct fsc_vec *before, const struct fsc_family_member *m)
 {
-	struct fsc_member *was =
+	struct fsc_family_member *was =
 	    before->n ? bsearch(m, before->data, before->n, sizeof(*m), compare_members) : NULL;
 	uint64_t used;
 
@@ -120,7 +120,7 @@ static void walk(struct fsc_family *f)
 	struct fsc_vec before = f->members;
 	uint64_t start = fsc_clock_mono(), waited = f->waited, gone = 0, now;
 
-	f->members = FSC_VEC_INIT(struct fsc_member);
+	f->members = FSC_VEC_INIT(struct fsc_family_member);
 	f->waited = 0;
 	for (size_t i = 0; i < f->roots.n; i++)
 		add_member(f, *FSC_AT(pid_t, &f->roots, i), 0);
@@ -129,10 +129,11 @@ static void walk(struct fsc_family *f)
 	for (size_t i = 0; i < f->members.n; i++)
 		f->total += used_since(&before, member_at(f, i));
 	for (size_t i = 0; i < before.n; i++)
-		gone += FSC_AT(struct fsc_member, &before, i)->cpu;
+		gone += FSC_AT(struct fsc_family_member, &before, i)->cpu;
 	f->total += more_waited(f, now, gone);
 	if (f->members.n)
-		qsort(f->members.data, f->members.n, sizeof(struct fsc_member), compare_members);
+		qsort(f->members.data, f->members.n, sizeof(struct fsc_family_member),
+		      compare_members);
 	fsc_vec_release(&before);
 	f->walked_ns = fsc_clock_mono();
 	f->took_ns = f->walked_ns - start;
@@ -142,7 +143,7 @@ static void walk(struct fsc_family *f)
 static void read_clocks(struct fsc_family *f)
 {
 	for (size_t i = 0; i < f->members.n; i++) {
-		struct fsc_member *m = member_at(f, i);
+		struct fsc_family_member *m = member_at(f, i);
 		uint64_t now = fsc_cputime_process(m->pid);
 
 		if (now <= m->cpu)

@@ -9,14 +9,14 @@
 
 #include "base/vec.h"
 
-struct fsc_member {
+struct fsc_family_member {
 	pid_t pid;
 	uint64_t cpu; /* ns */
 };
 
 struct fsc_family {
 	struct fsc_vec roots;	/* pid_t */
-	struct fsc_vec members; /* struct fsc_member, found by the last walk, by pid */
+	struct fsc_vec members; /* struct fsc_family_member, found by the last walk, by pid */
 	uint64_t waited;	/* of children that members had waited for by then */
 	uint64_t owed; /* of members that have gone, and whoever waits for them will show */
 	uint64_t walked_ns, took_ns, total;
@@ -24,7 +24,7 @@ struct fsc_family {
 
 #define FSC_FAMILY_INIT                                                                            \
 	((struct fsc_family){.roots = FSC_VEC_INIT(pid_t),                                         \
-			     .members = FSC_VEC_INIT(struct fsc_member)})
+			     .members = FSC_VEC_INIT(struct fsc_family_member)})
 
 void fsc_family_release(struct fsc_family *f);
 /* Adds a process, whose descendants belong to it, too. -1: out of memory. */

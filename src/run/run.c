@@ -205,10 +205,11 @@ static int finish_run(struct fsc_run *r, struct fsc_err *err)
 	allow_signals(r);
 	if (!rc)
 		rc = ops_of(r)->report(r, true, err);
-	if (!rc)
+	if (!rc && ops_of(r)->books) {
 		rc = ops_of(r)->books(r, &sum, err);
-	if (!rc)
-		rc = fsc_sink_summary(&r->sink, &sum, err);
+		if (!rc)
+			rc = fsc_sink_summary(&r->sink, &sum, err);
+	}
 	if (!rc)
 		rc = fsc_output_close(r->opts->out->output, &r->sink, err);
 	if (ops_of(r)->close)

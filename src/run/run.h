@@ -31,6 +31,7 @@ struct fsc_run_ops {
 	int (*report)(struct fsc_run *r, bool last, struct fsc_err *err);
 	/* Detaches the probes and reads what is pending. Optional. */
 	int (*detach)(struct fsc_run *r, struct fsc_err *err);
+	/* Optional, for a command that shows books of its own. */
 	int (*books)(struct fsc_run *r, struct fsc_summary *ret, struct fsc_err *err);
 	/* Everything is written: sends and logs what is left. Optional. */
 	void (*close)(struct fsc_run *r);

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "engine/mmaps.h"
-#include "sym/symbolize.h"
 
 struct fsc_namer {
 	struct fsc_mmaps *mmaps; /* NULL: only /proc */
@@ -202,6 +201,12 @@ int fsc_namer_frames(struct fsc_namer *n, const struct fsc_addrs *a,
 			rc = fn(&frames[k], arg, err);
 	}
 	return rc;
+}
+
+int fsc_namer_at(struct fsc_namer *n, const struct fsc_address *a, const struct fsc_frame **ret,
+		 size_t *ret_n, struct fsc_err *err)
+{
+	return fsc_symbolizer_frames(n->symbolizer, a, ret, ret_n, err);
 }
 
 struct fsc_spaces *fsc_namer_spaces(struct fsc_namer *n)

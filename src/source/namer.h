@@ -7,6 +7,7 @@
 #include "engine/mmaps.h"
 #include "engine/session.h"
 #include "proc/spaces.h"
+#include "sym/symbolize.h"
 
 struct fsc_namer;
 
@@ -53,6 +54,9 @@ int fsc_namer_resolve(struct fsc_namer *n, struct fsc_err *err);
 int fsc_namer_frames(struct fsc_namer *n, const struct fsc_addrs *a,
 		     int (*fn)(const struct fsc_frame *f, void *arg, struct fsc_err *err),
 		     void *arg, struct fsc_err *err);
+/* The frames at one address, innermost first, as fsc_symbolizer_frames() gives them. */
+int fsc_namer_at(struct fsc_namer *n, const struct fsc_address *a, const struct fsc_frame **ret,
+		 size_t *ret_n, struct fsc_err *err);
 struct fsc_spaces *fsc_namer_spaces(struct fsc_namer *n);
 
 #endif

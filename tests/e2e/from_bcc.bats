@@ -1,8 +1,9 @@
-# Every funcscope command line of docs/from-bcc.md and docs/from-bpftrace.md, run as it stands there, but for what no test machine has.
-# A comment in the source of the page, behind the command, says what the test needs to know, separated by semicolons:
+# Every funcscope command line of docs/from-bcc.md and docs/from-bpftrace.md, and every script of bpftrace's in the latter, run as it stands there, but for what
+# no test machine has. A comment in the source of the page, behind the command, says what the test needs to know, separated by semicolons:
 #
 #   needs WORDS      kernel: kernel functions have to be traceable; x86: another machine has no such probe; guest: also run in the
-#                    virtual machines, which are slow and run nothing else of these pages
+#                    virtual machines, which are slow and run nothing else of these pages; counters: the processor's, which virtual machines lack;
+#                    bpftrace: the script is one that run does not take
 #   instead A => B   in the command, for programs and processes that are not here ($FIXTURES is known)
 #   run PROGRAM ARGS a fixture, as the command after --
 #   gives REGEX      has to be found in the output
@@ -67,6 +68,59 @@ read_comment() {
 		*) fail "the comment says '$part'" ;;
 		esac
 	done
+}
+
+# scripts_of PAGE SECTION: the scripts in the first column as SCRIPT, a tab, the comment of the row.
+scripts_of() {
+	local line section='' script='^\| `([^`]*)`' comment='<!-- (.*) -->'
+	while IFS= read -r line; do
+		if [[ $line == '## '* ]]; then section=${line#\#\# }; fi
+		[[ $section == "$2" && $line =~ $script ]] || continue
+		[[ ${BASH_REMATCH[1]} == *'{'* ]] || continue
+		printf '%s\t' "${BASH_REMATCH[1]//\\|/|}"
+		if [[ $line =~ $comment ]]; then printf '%s' "${BASH_REMATCH[1]//\\|/|}"; fi
+		printf '\n'
+	done <"$E2E_TOP/docs/$1"
+}
+
+# try_script SCRIPT: runs it over the load of commands without -p; prints what is wrong. What the comment says of the command's output is not
+# what the script prints, but in the section that has scripts alone.
+try_script() {
+	local text=$1 i
+	for ((i = 0; i < ${#INSTEAD[@]}; i += 2)); do text=${text//"${INSTEAD[i]}"/"${INSTEAD[i + 1]# }"}; done
+	text=${text//'$FIXTURES'/"$FIXTURES"}
+	text=${text//'/root/tick:loop'/"$FIXTURES/usdtargs:args"}
+	text=${text//'"/sys/fs/cgroup/unified/mycg"'/'"/sys/fs/cgroup"'}
+	text=${text//'kprobe:do_sys_open '/'kprobe:do_sys_openat2 '}
+	text=${text//'kretprobe:do_sys_open '/'kretprobe:do_sys_openat2 '}
+	text=${text//'tracepoint:syscalls:sys_enter_open '/'tracepoint:syscalls:sys_enter_openat '}
+	workload >"$TMP/load"
+	status=0
+	LD_LIBRARY_PATH=$TMP/lib timeout 60 "$FUNCSCOPE" run -e "$text" -c "bash $TMP/load" >"$TMP/out" 2>"$TMP/err" 3>&- </dev/null || status=$?
+	if ((status)); then
+		echo "exit status $status: $text"
+		cat "$TMP/err"
+		return
+	fi
+	grep -qE 'seen [0-9]+ = kept [0-9]+' "$TMP/err" || echo "no books: $text"
+	[[ -z $GIVES || -z ${ALONE:-} ]] || grep -qE -- "$GIVES" "$TMP/out" || echo "no /$GIVES/ in the output of: $text"
+	no_control_bytes "$TMP/out" 2>&1 || echo "in the output of: $text"
+}
+
+# scripts SECTION CLASS
+scripts() {
+	local script comment rows=0 wrong=''
+	while IFS=$'\t' read -r script comment; do
+		((++rows))
+		read_comment "$comment"
+		[[ $NEEDS != *" counters "* && $NEEDS != *" bpftrace "* ]] || continue
+		wanted "$2" || continue
+		[[ $2 != kernel || $(doctor_rung "kernel functions") != null ]] || continue
+		wrong+=$(try_script "$script")$'\n'
+	done < <(scripts_of from-bpftrace.md "$1")
+	((rows)) || fail "no scripts under '$1'"
+	[[ $2 != kernel || $(doctor_rung "kernel functions") != null ]] || skip "kernel functions cannot be probed here (kprobe: $(doctor_why kprobe))"
+	[[ -z ${wrong//$'\n'/} ]] || fail "$wrong"
 }
 
 # prepare COMMAND: sets ARGS, the arguments to run it with.
@@ -171,3 +225,18 @@ pages() {
 @test "bpftrace: printing, user functions, tracepoints, USDT" { pages from-bpftrace.md Printing user; }
 # bats test_tags=once,deep
 @test "bpftrace: printing, kernel functions" { pages from-bpftrace.md Printing kernel; }
+@test "scripts of bpftrace's: counting, user functions and tracepoints" { scripts Counting user; }
+# bats test_tags=once,deep
+@test "scripts of bpftrace's: counting, kernel functions" { scripts Counting kernel; }
+@test "scripts of bpftrace's: timing, user functions" { scripts Timing user; }
+# bats test_tags=once,deep
+@test "scripts of bpftrace's: timing, kernel functions" { scripts Timing kernel; }
+@test "scripts of bpftrace's: stacks, user functions and tracepoints" { scripts Stacks user; }
+# bats test_tags=once,deep
+@test "scripts of bpftrace's: stacks, kernel functions" { scripts Stacks kernel; }
+@test "scripts of bpftrace's: printing, user functions, tracepoints, USDT" { scripts Printing user; }
+# bats test_tags=once,deep
+@test "scripts of bpftrace's: printing, kernel functions" { scripts Printing kernel; }
+@test "scripts of bpftrace's: what only scripts do" { ALONE=1 scripts "Scripts alone" user; }
+# bats test_tags=once,deep
+@test "scripts of bpftrace's: what only scripts do, kernel functions" { ALONE=1 scripts "Scripts alone" kernel; }

@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/opt.h"
+#include "cmd/run_shell.h"
 #include "engine/btftypes.h"
 #include "model/compare.h"
 #include "model/latency.h"
@@ -33,6 +34,7 @@
 #include "sink/gpu_prometheus.h"
 #include "sink/otlp.h"
 #include "sink/prometheus.h"
+#include "sink/script.h"
 #include "sink/sink.h"
 #include "source/recording.h"
 #include "dwarf/signatures.h"
@@ -46,6 +48,7 @@
 #include "web/server.h"
 #include "web/spool.h"
 #include "web/url.h"
+#include "world/machine.h"
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -224,6 +227,47 @@ static void traces(void **state)
 	sweep(trace, "f", 100);
 	sweep(trace, "f(int a, long b)", 100);
 	sweep(trace, "::f(int a) ((u8)a == 1 && arg2) \"a%d b%-5x c\", a + 1, retval", 100);
+}
+
+static int found_point(void *to, const struct fsc_point *p)
+{
+	found_text(p->name);
+	*(const struct fsc_point **)to = p;
+	return 0;
+}
+
+/* What a probe of a script matches, and the arguments there. */
+static int ask_world(const void *text, struct fsc_err *err)
+{
+	const struct fsc_machine_opts opts = {0};
+	const struct fsc_point *p = NULL;
+	struct fsc_machine *m;
+	struct fsc_args args;
+	int rc = fsc_machine_new(&opts, &m, err);
+	const struct fsc_world *w = rc ? NULL : fsc_machine_world(m);
+
+	if (rc)
+		return rc;
+	rc = w->match(w->arg, text, found_point, &p, err);
+	if (!rc && p->kind == FSC_POINT_UPROBE)
+		rc = w->args(w->arg, p, &args, err);
+	for (size_t i = 0; !rc && p->kind == FSC_POINT_UPROBE && i < args.n; i++)
+		found_text(args.args[i].name);
+	fsc_machine_free(m);
+	return rc;
+}
+
+static void worlds(void **state)
+{
+	char text[700];
+
+	(void)state;
+	snprintf(text, sizeof(text), "uprobe:%s:p*", fixture("asked"));
+	sweep(ask_world, text, 60);
+	snprintf(text, sizeof(text), "usdt:%s:f*", fixture("usdt"));
+	sweep(ask_world, text, 60);
+	sweep(ask_world, "interval:ms:5", 60);
+	sweep(ask_world, "w:0x1000:8:w", 60);
 }
 
 static int parse_options(const void *arg, struct fsc_err *err)
@@ -1264,10 +1308,76 @@ static void drained_tallies(void **state)
 	}
 }
 
+/* ---- scripts ---- */
+
+/* A map with a key of two parts, and values of every kind, in both formats. */
+static struct fsc_value make_values(struct fsc_values *a)
+{
+	static const uint64_t counts[] = {0, 3, 1, 2};
+	struct fsc_value v = fsc_value_list(a, FSC_VALUE_MAP, 4);
+
+	if (!v.kind)
+		return v;
+	v.list.keys[0] = fsc_value_list(a, FSC_VALUE_TUPLE, 2);
+	if (v.list.keys[0].kind) {
+		v.list.keys[0].list.at[0] = fsc_value_text(a, "a\x1b\n", 3);
+		v.list.keys[0].list.at[1] = fsc_value_int(-1);
+	}
+	v.list.at[0] = fsc_value_hist(a, counts, 4, 0);
+	v.list.at[1] = fsc_value_lhist(a, counts, 4, 0, 2048, 1024);
+	v.list.at[2] = fsc_value_bytes(a, "\1\2", 2);
+	v.list.at[3] = fsc_value_symbol(a, "ONE", 1);
+	return v;
+}
+
+static int print_values(const void *arg, struct fsc_err *err)
+{
+	static const struct fsc_script_style style = {.terminal = true, .percentiles = true};
+	const struct fsc_script_sink *sink = arg;
+	struct fsc_values a = {0};
+	struct fsc_value v = make_values(&a);
+	struct fsc_buf b = {0};
+	int rc = 0;
+
+	if (!a.failed) {
+		sink->map(&style, "@x", &v, &b);
+		sink->text(FSC_SCRIPT_PRINTF, "one\ntwo", 7, &b);
+		fsc_script_format(&style, "%s %10d %rx\n", 12, &v.list.at[1], 3, &b);
+	}
+	if (a.failed || b.failed)
+		rc = fsc_err_nomem(err);
+	else
+		found_text(fsc_buf_str(&b));
+	fsc_buf_release(&b);
+	fsc_values_release(&a);
+	return rc;
+}
+
+static int split_command(const void *text, struct fsc_err *err)
+{
+	char **words = NULL;
+	int rc = fsc_run_split(text, &words, err);
+
+	for (size_t i = 0; !rc && words[i]; i++)
+		found_text(words[i]);
+	free(words);
+	return rc;
+}
+
+static void scripts(void **state)
+{
+	(void)state;
+	sweep(print_values, &fsc_script_sink_text, 100);
+	sweep(print_values, &fsc_script_sink_json, 100);
+	sweep(split_command, "sh -c 'exit 3'", 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(scripts),
 	    cmocka_unit_test(specs),
+	    cmocka_unit_test(worlds),
 	    cmocka_unit_test(options),
 	    cmocka_unit_test(loops),
 	    cmocka_unit_test(libraries),
