@@ -8,10 +8,12 @@
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -67,6 +69,8 @@ static void *call_all(void *arg)
 static void run_child(void)
 {
 	pthread_t threads[THREADS];
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails does not stop us */
 
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, call_all, NULL))
