@@ -8,7 +8,7 @@
 #include "lang/builtins.h"
 #include "probe/usdtargs.h"
 
-enum { GET_ATTACH_COOKIE = 174, GET_SOCKET_COOKIE = 46 };
+enum { GET_FUNC_IP = 173, GET_ATTACH_COOKIE = 174, GET_SOCKET_COOKIE = 46 };
 
 #define KERNEL_FUNCS (FSC_KIND(KPROBE) | FSC_KIND(KRETPROBE) | FSC_KIND(FENTRY) | FSC_KIND(FEXIT))
 #define USER_FUNCS   (FSC_KIND(UPROBE) | FSC_KIND(URETPROBE) | FSC_KIND(USDT))
@@ -113,11 +113,18 @@ void fsc_check_func(struct fsc_lang *c, struct fsc_expr *e)
 {
 	fsc_want_kinds(c, e,
 		       KERNEL_FUNCS | FSC_KIND(UPROBE) | FSC_KIND(URETPROBE) | FSC_KIND(USDT));
-	check_point_text(c, e, 1);
+	if (1u << c->check->point->kind & KERNEL_FUNCS && c->world->features.func_ip_kprobe)
+		e->type = fsc_vt_new(c, FSC_V_KSYM, 8, 8);
+	else
+		check_point_text(c, e, 1);
 }
 
 static void func_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val *dest)
 {
+	if (e->type->kind == FSC_V_KSYM) {
+		fsc_gen_mem_store(g, dest, 8, 0, fsc_ir_call(g->f, GET_FUNC_IP, FSC_A_VR(g->ctx)));
+		return;
+	}
 	point_text_into(g, dest, 1, e->type->size);
 }
 const struct fsc_builtin_gen fsc_gen_func = {.into = func_into};

@@ -31,21 +31,29 @@ static void usym_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_va
 }
 const struct fsc_builtin_gen fsc_gen_usym = {.into = usym_into};
 
-static bool is_bytes(const struct fsc_vtype *t, uint64_t n)
+/* How many bytes a value has; a record's array of char counts without the NUL that its text has. */
+static uint64_t bytes_of(const struct fsc_expr *e)
 {
-	return (t->kind == FSC_V_ARRAY && t->to->size == 1 && t->n == n) ||
-	       (t->kind == FSC_V_STRING && t->size == n) ||
-	       (t->kind == FSC_V_RECORD && t->size == n);
+	return e->type->size - (e->type->kind == FSC_V_STRING && e->kind == FSC_E_FIELD);
+}
+
+static bool is_bytes(const struct fsc_expr *e, uint64_t n)
+{
+	const struct fsc_vtype *t = e->type;
+
+	return bytes_of(e) == n && ((t->kind == FSC_V_ARRAY && t->to->size == 1) ||
+				    t->kind == FSC_V_STRING || t->kind == FSC_V_RECORD);
 }
 
 void fsc_check_ntop(struct fsc_lang *c, struct fsc_expr *e)
 {
-	const struct fsc_vtype *t = e->args[e->n_args - 1]->type;
+	const struct fsc_expr *a = e->args[e->n_args - 1];
+	const struct fsc_vtype *t = a->type;
 
 	if (e->n_args > 1)
 		fsc_want_integer(c, e, 0);
 	e->type = fsc_vt_new(c, FSC_V_INET, sizeof(struct fsc_v_inet), 4);
-	if (t && !fsc_vt_is_integer(t) && !is_bytes(t, 4) && !is_bytes(t, 16))
+	if (t && !fsc_vt_is_integer(t) && !is_bytes(a, 4) && !is_bytes(a, 16))
 		fsc_lang_fail(c, e->at, "ntop() expects an integer or array argument, got %s",
 			      fsc_vt_name(c, t));
 }
@@ -54,13 +62,13 @@ static void ntop_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_va
 {
 	struct fsc_expr *a = e->args[e->n_args - 1];
 	struct fsc_val v, to;
-	int64_t family = a->type->size == 16 ? AF_INET6 : AF_INET;
+	int64_t family = bytes_of(a) == 16 ? AF_INET6 : AF_INET;
 
 	fsc_gen_zero(g, dest, 0, sizeof(struct fsc_v_inet));
 	v = fsc_gen_expr(g, a);
 	to = fsc_val_part(dest, fsc_vt_int(4, false), 4);
 	if (!fsc_vt_is_integer(a->type))
-		to.type = fsc_vt_array(g->c, fsc_vt_int(1, false), a->type->size);
+		to.type = fsc_vt_array(g->c, fsc_vt_int(1, false), bytes_of(a));
 	fsc_gen_store(g, &to, &v);
 	if (e->n_args > 1)
 		fsc_gen_mem_store(g, dest, 4, 0, fsc_gen_number(g, e->args[0]));
@@ -97,7 +105,7 @@ void fsc_check_macaddr(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t = e->args[0]->type;
 
-	if (t && !fsc_vt_is_number(t) && !is_bytes(t, 6))
+	if (t && !fsc_vt_is_number(t) && !is_bytes(e->args[0], 6))
 		fsc_lang_fail(c, e->at, "macaddr() argument must be 6 bytes in size");
 	e->type = fsc_vt_new(c, FSC_V_MAC, 6, 1);
 }

@@ -146,6 +146,12 @@ static void str_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val
 }
 const struct fsc_builtin_gen fsc_gen_str = {.into = str_into};
 
+/* A record's array of char has no NUL of its own. */
+static uint64_t array_bytes(const struct fsc_expr *e)
+{
+	return e->type->size - (e->type->kind == FSC_V_STRING && e->kind == FSC_E_FIELD);
+}
+
 void fsc_check_buf(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t = e->args[0]->type;
@@ -155,7 +161,7 @@ void fsc_check_buf(struct fsc_lang *c, struct fsc_expr *e)
 	if (!t)
 		return;
 	if (t->kind == FSC_V_ARRAY || t->kind == FSC_V_STRING)
-		most = t->size < most ? t->size : most;
+		most = array_bytes(e->args[0]) < most ? array_bytes(e->args[0]) : most;
 	else if (!fsc_vt_is_number(t))
 		fsc_lang_fail(c, e->at, "buf() expects an integer or a pointer type but got %s",
 			      fsc_vt_name(c, t));
@@ -188,7 +194,7 @@ static void buf_into(struct fsc_gen *g, struct fsc_expr *e, const struct fsc_val
 		fsc_gen_mem_store(g, dest, 4, 0, n);
 		length = FSC_A_VR(n);
 	} else {
-		uint64_t size = e->n_args > 1 ? e->args[1]->value : t->size;
+		uint64_t size = e->n_args > 1 ? e->args[1]->value : array_bytes(e->args[0]);
 
 		size = size < most ? size : most;
 		fsc_gen_mem_store_imm(g, dest, 4, 0, (int64_t)size);

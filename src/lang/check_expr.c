@@ -216,9 +216,10 @@ static void check_unary(struct fsc_lang *c, struct fsc_expr *e)
 	if (!t)
 		return;
 	if (e->op == '*') {
-		if (t->kind == FSC_V_INT)
-			fsc_lang_fail_hint(c, e->at, "cast it to a pointer first: *(uint64 *)x",
-					   "cannot dereference type '%s'", fsc_vt_name(c, t));
+		if (t->kind == FSC_V_INT) {
+			e->type = fsc_vt_in(c, &fsc_vt_u64, t->space);
+			return;
+		}
 		if (t->kind != FSC_V_POINTER)
 			fsc_lang_fail(c, e->at,
 				      "Can not dereference value of type \"%s\" (not a pointer)",
@@ -502,12 +503,29 @@ static void check_cast(struct fsc_lang *c, struct fsc_expr *e)
 	}
 }
 
+/* sizeof(x), offsetof(x, m) where x is the name of a type and of nothing else. */
+static const struct fsc_vtype *bare_type(struct fsc_lang *c, const struct fsc_expr *e)
+{
+	const struct fsc_vtype *t;
+
+	if (!e || e->kind != FSC_E_NAME || fsc_builtin_find(c, e->name))
+		return NULL;
+	t = fsc_vt_named(c, e->name);
+	if (!t)
+		t = fsc_vt_named(c, fsc_zone_printf(c->keep, "struct %s", e->name));
+	if (t && t->kind == FSC_V_RECORD && !fsc_vt_complete(c, t))
+		return NULL;
+	return t;
+}
+
 static void check_sizeof(struct fsc_lang *c, struct fsc_expr *e)
 {
 	const struct fsc_vtype *t;
 
 	if (e->ref && !e->ref->of) {
 		t = fsc_vt_resolve(c, e->ref, FSC_SPACE_NONE);
+	} else if (!e->ref && bare_type(c, e->a)) {
+		t = bare_type(c, e->a);
 	} else {
 		struct fsc_expr *of = e->ref ? e->ref->of : e->a;
 
@@ -533,6 +551,8 @@ static void check_offsetof(struct fsc_lang *c, struct fsc_expr *e)
 
 	if (e->ref) {
 		t = fsc_vt_resolve(c, e->ref, FSC_SPACE_NONE);
+	} else if (bare_type(c, e->a)) {
+		t = bare_type(c, e->a);
 	} else {
 		fsc_check_value(c, e->a);
 		t = e->a->type;

@@ -85,21 +85,31 @@ static void match_one(struct fsc_lang *c, struct matched *m, const struct fsc_at
 		return;
 	if (code == -ENOENT && c->config.missing_probes != FSC_MISSING_ERROR) {
 		if (c->config.missing_probes == FSC_MISSING_WARN)
-			fsc_lang_warn(c, t->at, "%s", err.msg);
+			fsc_lang_warn(c, t->at, "%s Skipping.", err.msg);
 		return;
 	}
+	/* A pattern may match nothing where another probe of the block matches. */
+	if (code == -ENOENT && strchr(text, '*') && m->probe->texts.n > 1 &&
+	    (m->points.n ||
+	     t != FSC_AT(struct fsc_attach_text, &m->probe->texts, m->probe->texts.n - 1)))
+		return;
 	fsc_lang_fail_world(c, t->at, code, &err);
 }
 
 static void match_all(struct compile *k)
 {
+	bool any = false;
+
 	for (struct fsc_probe *p = k->c->probes; p; p = p->next) {
 		struct matched *m = fsc_zone_push(&k->c->temp, &k->matched);
 
 		*m = (struct matched){.probe = p, .points = FSC_VEC_INIT(const struct fsc_point *)};
 		for (size_t i = 0; i < p->texts.n; i++)
 			match_one(k->c, m, FSC_AT(struct fsc_attach_text, &p->texts, i));
+		any |= m->points.n > 0;
 	}
+	if (!any)
+		fsc_lang_fail(k->c, (struct fsc_loc){0}, "No probes to attach");
 }
 
 static bool point_is_wanted(const struct fsc_lang *c, const struct fsc_point *p)
