@@ -21,6 +21,7 @@
 #include "base/loop.h"
 #include "base/opt.h"
 #include "cmd/run_shell.h"
+#include "lang_world.h"
 #include "engine/btftypes.h"
 #include "model/compare.h"
 #include "model/latency.h"
@@ -348,6 +349,33 @@ static void libraries(void **state)
 }
 
 /* With separate debug files below the fixtures' own root. */
+static int compile(const void *text, struct fsc_err *err)
+{
+	static const struct fsc_lang_opts opts = {.warnings = true};
+	struct fsc_world world = lang_world();
+	struct fsc_diags diags;
+	struct fsc_plan *plan;
+	int rc;
+
+	fsc_diags_init(&diags);
+	rc = fsc_lang_compile(text, strlen(text), &opts, &world, &plan, &diags, err);
+	if (!rc)
+		found(plan->progs[0].insns, plan->progs[0].n_insns * sizeof(*plan->progs[0].insns));
+	if (!rc)
+		fsc_plan_free(plan);
+	fsc_diags_release(&diags);
+	return rc;
+}
+
+static void compiled_scripts(void **state)
+{
+	(void)state;
+	sweep(compile,
+	      "struct S { int a; }; macro m(x) { x + 1 } uprobe:./x:f* { $p = (struct pair *)arg0; "
+	      "@[probe, $p->name] = count(); for ($kv : @) { print(($kv, m(1))); } exit(); }",
+	      100);
+}
+
 static int read_symbols(const void *path, struct fsc_err *err)
 {
 	char root[512];
@@ -1376,6 +1404,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(scripts),
+	    cmocka_unit_test(compiled_scripts),
 	    cmocka_unit_test(specs),
 	    cmocka_unit_test(worlds),
 	    cmocka_unit_test(options),
