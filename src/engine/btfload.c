@@ -103,7 +103,7 @@ static bool find_sections(struct fsc_btf *b)
 int fsc_btf_load(struct fsc_btf *b, const char *path, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
+	struct stat st = {0};
 	uint32_t n;
 	int rc = fd < 0 || fstat(fd, &st) ? -errno : 0;
 

@@ -8,7 +8,7 @@
 
 #define NUMBER(text, bytes, sign)                                                                  \
 	{                                                                                          \
-		.kind = FSC_TYPE_INT, .name = text, .size = bytes, .is_signed = sign               \
+		.kind = FSC_TYPE_INT, .name = (text), .size = (bytes), .is_signed = (sign)         \
 	}
 
 static const struct fsc_type numbers[] = {

@@ -200,11 +200,11 @@ static int add_typed(struct btf_search *s, uint32_t id, const char *func)
 	    .btf_id = id,
 	    .btf_fd = fsc_btf_fd(s->btf),
 	    .func = fsc_machine_text(m, s->err, "%s", func),
-	    .target = fsc_machine_text(m, s->err, "%s", s->module),
+	    .target = s->module,
 	};
 
 	p.name = fsc_machine_text(m, s->err, "%s:%s:%s", s->w->provider->name, s->module, func);
-	return p.func && p.target ? fsc_matches_add(s->to, &p, s->err) : -ENOMEM;
+	return p.func ? fsc_matches_add(s->to, &p, s->err) : -ENOMEM;
 }
 
 static int visit_typed(void *arg, uint32_t id, const char *name, unsigned what)
@@ -232,7 +232,9 @@ static int search_module(void *arg, const char *module, struct fsc_err *err)
 	uint32_t id;
 
 	s->err = err;
-	s->module = module;
+	s->module = fsc_machine_text(s->to->m, err, "%s", module);
+	if (!s->module)
+		return -ENOMEM;
 	s->btf = btf_of(s->to->m, module);
 	if (!s->btf)
 		return 0;
