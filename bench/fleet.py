@@ -1,4 +1,4 @@
-"""The hour that a reliability engineer would try before a roll-out: bench/soak --fleet [SECONDS].
+"""The hour that a reliability engineer would try before a roll-out: bench/soak --fleet [SECONDS] (POOL=5000).
 
 A monitor that knows its targets by name, while: every second a container of one of two images starts (an overlay in namespaces of its
 own), and five programs of a pool of 5,000 different ones, so that about 50 run at a time; strangers call the same functions; every 10 s
@@ -10,7 +10,7 @@ often a counter went back; the memory of the monitor in each quarter; its CPU ti
 import http.client, http.server, json, os, random, re, shutil, signal, socket, subprocess, sys, tempfile, threading, time
 
 seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 3600
-POOL, STARTS, LIFE_MS, CALLS = 5000, 5, 9000, 20
+POOL, STARTS, LIFE_MS, CALLS = int(os.environ.get("POOL", 5000)), 5, 9000, 20
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 funcscope = os.environ.get("FUNCSCOPE", top + "/build/funcscope")
 base = tempfile.mkdtemp(prefix="soak")
@@ -106,7 +106,8 @@ class Scraper(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.seen, self.back, self.n, self.longest, self.stop, self.failed = {}, [], 0, 0, False, 0
+        self.seen, self.back, self.n, self.longest, self.stop, self.failed, self.again = {}, [], 0, 0, False, 0, 0
+        self.ended = set()
 
     def scrape(self):
         begun = time.monotonic()
@@ -116,7 +117,7 @@ class Scraper(threading.Thread):
         c.close()
         self.longest = max(self.longest, time.monotonic() - begun)
         self.n += 1
-        calls = 0
+        calls, names = 0, {"the sum of all calls"}
         for line in text.splitlines():
             m = self.COUNTERS.match(line)
             if not m:
@@ -124,11 +125,19 @@ class Scraper(threading.Thread):
             name, value = m.group(1), float(m.group(2))
             if name.startswith("funcscope_call_duration_seconds_count"):
                 calls += value
+            names.add(name)
             self.check(name, value)
+        # Series of past binaries end: what they counted goes on in those without a binary, and the next run of the program begins at 0.
+        for name in self.seen.keys() - names:
+            self.ended.add(name)
+            del self.seen[name]
         self.check("the sum of all calls", calls)
         return text
 
     def check(self, name, value):
+        if name in self.ended:
+            self.ended.remove(name)
+            self.again += "duration_seconds_count" in name
         if value < self.seen.get(name, 0):
             self.back.append("%s: %g after %g" % (name, value, self.seen[name]))
         self.seen[name] = value
@@ -274,6 +283,7 @@ try:
           % (fleet.maybe_made[1], fleet.maybes[1], fleet.maybe_made[0], fleet.maybes[0]))
     print("%d reloads, %d scrapes (%d failed, the longest took %.0f ms), counters that went back: %d"
           % (reloads, scraper.n, scraper.failed, 1e3 * scraper.longest, len(scraper.back)))
+    print("series that ended and began again with another run of their program: %d" % scraper.again)
     for line in scraper.back[:10]:
         print("  " + line)
     for q in range(4):

@@ -215,8 +215,17 @@ static int attach_job(void *arg, struct fsc_err *err)
 	return fsc_session_attach(arg, err);
 }
 
-/* Everything is set up before the first probe is attached, so that every hit counts, unless the
- * configuration is only being tried. */
+/* While a configuration is tried, a file that is attached already counts by that; another one may
+ * be a program that has just begun, of functions that are in both. */
+static bool counts_at_once(const struct fsc_hooks *h, const struct hooked *f)
+{
+	for (size_t i = 0; h->trying && i < h->was.files; i++)
+		if (hooked_at(h, i)->inode == f->inode)
+			return false;
+	return !h->trying || !h->was.anew;
+}
+
+/* Everything is set up before the first probe is attached, so that every hit counts. */
 static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 {
 	int rc = fsc_hooks_prepare(h, err);
@@ -236,7 +245,8 @@ static int hook_file(struct fsc_hooks *h, struct hooked *f, struct fsc_err *err)
 	h->costs = *fsc_live_costs(f->live);
 	fsc_writes_watch(&h->writes, FSC_AT(struct fsc_target_file, &f->targets.files, 0)->path, f);
 	rc = fsc_hooks_reserve(h, err);
-	if (!rc && !h->trying)
+	f->tried_armed = h->trying && counts_at_once(h, f);
+	if (!rc && counts_at_once(h, f))
 		rc = fsc_live_arm(f->live, err);
 	return rc ? rc : fsc_aside(attach_job, f->part, &h->meanwhile, err);
 }

@@ -26,6 +26,7 @@ struct hooked {
 	struct fsc_live *live;
 	struct hook *hooks; /* one per row */
 	uint64_t inode;	    /* its number */
+	bool tried_armed;   /* found by a configuration that is tried, it counts already */
 	uint64_t scan;	    /* the last one in which a process had it mapped */
 	bool attaching;	    /* its probes are not all attached yet; a thread may be at it */
 	bool closing;	    /* nobody has; its probes are being detached */

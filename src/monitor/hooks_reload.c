@@ -78,11 +78,28 @@ static bool ends_anyway(const struct fsc_hooks *h, const struct hooked *f)
 	return true;
 }
 
+static void warn_if_failed(int rc, const struct fsc_err *why)
+{
+	if (rc)
+		fsc_log(FSC_LOG_WARN, "%s", why->msg);
+}
+
+/* What it has counted stays counted. */
+static void abandon_file(struct fsc_hooks *h, struct hooked *f)
+{
+	struct fsc_err why = {0};
+
+	if (f->tried_armed)
+		warn_if_failed(fsc_hooks_close_file(h, f, &why), &why);
+	else
+		fsc_hooks_free_file(h, f);
+}
+
 void fsc_hooks_abandon(struct fsc_hooks *h)
 {
 	fsc_hooks_detach_files(h, h->was.files, h->files.n - h->was.files, ends_anyway);
 	while (h->files.n > h->was.files)
-		fsc_hooks_free_file(h, hooked_at(h, --h->files.n));
+		abandon_file(h, hooked_at(h, --h->files.n));
 	fsc_finder_free(h->finder);
 	h->config = h->was.config;
 	h->finder = h->was.finder;
@@ -91,12 +108,6 @@ void fsc_hooks_abandon(struct fsc_hooks *h)
 }
 
 /* ---- taking over ---- */
-
-static void warn_if_failed(int rc, const struct fsc_err *why)
-{
-	if (rc)
-		fsc_log(FSC_LOG_WARN, "%s", why->msg);
-}
 
 static void mute_file(struct hooked *f)
 {
