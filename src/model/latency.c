@@ -240,6 +240,9 @@ double fsc_latency_total(const struct fsc_latency *l)
 
 bool fsc_latency_tells(const struct fsc_latency *l, double ns, double calls)
 {
+	/* With --raw a timing is shown with the cost of its mark. */
+	if (l->ticks.ns && !(l->ticks.floor > 0))
+		return true;
 	return !l->slot->count || ns >= l->floor_ns * calls;
 }
 
