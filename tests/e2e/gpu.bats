@@ -81,6 +81,19 @@ attach() {
 	arm_as gpu -f json -p "$APP" "$@"
 }
 
+@test "gpu: a library that is written to ends the run, with its report" {
+	cp -r "$GPU" mine
+	start_app "$TMP/mine/gpuapp13" launch=3 wait launch=2
+	attach
+	printf x >>mine/libcuda.so.1
+	status=0
+	wait "$FS" || status=$?
+	assert_eq "exit status" 1 "$status"
+	assert_match error "$(<err)" "libcuda.so.1 was written to after [0-9.]+ s, which ended the run"
+	assert_eq "the report ends with" summary "$(field type "$(last_line)")"
+	go
+}
+
 # ---- launches ----
 
 LAUNCHES='launch=30 launchex=20 coop=10 graph=4 long=3 driver=12 driverex=11 gemm=6 sgemm=5 allreduce=7 ptsz=2'
