@@ -46,10 +46,20 @@ static struct fsc_patched_file *file_at(const struct fsc_patched *p, size_t i)
 	return FSC_AT(struct fsc_patched_file, &p->files, i);
 }
 
+/* The last one, whose places were added. */
+static void close_file(struct fsc_patched *p)
+{
+	struct fsc_patched_file *f = p->files.n ? file_at(p, p->files.n - 1) : NULL;
+
+	if (!f)
+		return;
+	fsc_closep(&f->fd);
+	f->fd = -1;
+}
+
 void fsc_patched_release(struct fsc_patched *p)
 {
-	for (size_t i = 0; i < p->files.n; i++)
-		fsc_closep(&file_at(p, i)->fd);
+	close_file(p);
 	fsc_vec_release(&p->files);
 	fsc_vec_release(&p->places);
 }
@@ -60,6 +70,7 @@ int fsc_patched_file(struct fsc_patched *p, const char *path, struct fsc_err *er
 	struct stat st;
 	int rc;
 
+	close_file(p);
 	f.fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (f.fd < 0 || fstat(f.fd, &st)) {
 		rc = fsc_err_sys(err, errno, "cannot read '%s'", path);
@@ -212,6 +223,12 @@ static int open_of(pid_t pid, const char *name)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Of our own memory or descriptors: then it is not known what the process has. */
+static bool is_shortage(int code)
+{
+	return code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
 static int look_at_process(struct looking *l, pid_t pid, struct fsc_err *err)
 {
 	FSC_AUTO(fsc_maps_release) struct fsc_vec maps = FSC_VEC_INIT(struct fsc_mapping);
@@ -220,9 +237,12 @@ static int look_at_process(struct looking *l, pid_t pid, struct fsc_err *err)
 	int rc = fsc_maps_read(pid, true, &maps, NULL);
 
 	if (rc || !has_file(l->p, &maps))
-		return rc == -ENOMEM ? fsc_err_nomem(err) : 0;
-	l->mem = mem = open_of(pid, "mem");
+		return is_shortage(-rc) ? fsc_err_sys(err, -rc, "cannot look at process %d", pid)
+					: 0;
 	l->pagemap = pagemap = open_of(pid, "pagemap");
+	l->mem = mem = open_of(pid, "mem");
+	if (mem < 0 && is_shortage(errno))
+		return fsc_err_sys(err, errno, "cannot look at process %d", pid);
 	l->pid = pid;
 	l->at = 0;
 	for (size_t i = 0; mem >= 0 && !rc && i < maps.n; i++)
@@ -255,6 +275,7 @@ int fsc_patched_find(struct fsc_patched *p, const pid_t *pids, size_t n_pids,
 
 	if (!p->places.n)
 		return 0;
+	close_file(p);
 	l.page = malloc(l.page_size);
 	if (!l.page)
 		return fsc_err_nomem(err);

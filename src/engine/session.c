@@ -138,6 +138,7 @@ static struct fsc_session *new_session(struct fsc_targets *targets,
 {
 	struct fsc_session *s = calloc(1, sizeof(*s));
 
+	fsc_session_log_libbpf();
 	if (!s)
 		return NULL;
 	s->targets = targets;
@@ -166,7 +167,6 @@ int fsc_session_open(struct fsc_targets *targets, const struct fsc_session_opts 
 
 	if (!s)
 		return fsc_err_nomem(err);
-	fsc_session_log_libbpf();
 	rc = copy_ids(s, err);
 	if (!rc && opts->max_rows) {
 		s->rows_used = calloc(opts->max_rows, sizeof(*s->rows_used));
