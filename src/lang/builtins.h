@@ -20,6 +20,17 @@ void fsc_want_text(struct fsc_lang *c, struct fsc_expr *e, unsigned n);
 void fsc_want_kinds(struct fsc_lang *c, struct fsc_expr *e, uint32_t kinds);
 #define FSC_KIND(k) (1u << FSC_POINT_##k)
 
+#define FSC_KERNEL_FUNCS                                                                           \
+	(FSC_KIND(KPROBE) | FSC_KIND(KRETPROBE) | FSC_KIND(FENTRY) | FSC_KIND(FEXIT))
+#define FSC_USER_FUNCS (FSC_KIND(UPROBE) | FSC_KIND(URETPROBE) | FSC_KIND(USDT))
+#define FSC_WITH_REGS                                                                              \
+	(FSC_KIND(KPROBE) | FSC_KIND(KRETPROBE) | FSC_USER_FUNCS | FSC_KIND(PROFILE) |             \
+	 FSC_KIND(INTERVAL) | FSC_KIND(SOFTWARE) | FSC_KIND(HARDWARE) | FSC_KIND(WATCHPOINT) |     \
+	 FSC_KIND(ASYNCWATCHPOINT))
+
+/* Where addresses that a probe gets point. */
+enum fsc_v_space fsc_point_space(const struct fsc_point *p);
+
 #define FSC_BUILTIN(name)                                                                          \
 	void fsc_check_##name(struct fsc_lang *c, struct fsc_expr *e);                             \
 	extern const struct fsc_builtin_gen fsc_gen_##name
