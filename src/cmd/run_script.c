@@ -12,6 +12,7 @@
 #include "cmd/run_tests.h"
 #include "run/pids.h"
 #include "run/run.h"
+#include "run/writes.h"
 #include "world/machine.h"
 
 /* Seconds between two readings of what processes have mapped. */
@@ -26,6 +27,7 @@ struct script_run {
 	struct fsc_plan *plan;
 	struct fsc_script *script;
 	struct fsc_run_events events;
+	struct fsc_writes writes; /* to files with probes */
 	bool warned_full;
 	sigset_t self; /* signals that the script has a probe for */
 };
@@ -203,6 +205,34 @@ static int run_open(struct fsc_run *r, struct fsc_err *err)
 		  : fsc_loop_watch_fd(&r->loop, fsc_script_events_fd(s->script), on_events, s, err);
 }
 
+static void on_rewritten(const void *tag, void *arg)
+{
+	fsc_run_rewritten(((struct script_run *)arg)->run, fsc_script_path(tag));
+}
+
+static int on_writes(struct fsc_loop *loop, int n, void *arg, struct fsc_err *err)
+{
+	struct script_run *s = arg;
+
+	(void)loop, (void)n, (void)err;
+	fsc_writes_read(&s->writes, on_rewritten, s);
+	return 0;
+}
+
+/* Probes must not stay on a file that is rewritten: see run/writes.h. */
+static int watch_files(struct script_run *s, struct fsc_err *err)
+{
+	fsc_writes_open(&s->writes);
+	for (size_t i = 0; i < s->plan->n_progs; i++) {
+		const struct fsc_plan_prog *p = &s->plan->progs[i];
+
+		for (size_t k = 0; p->in_user && k < p->n_points; k++)
+			fsc_writes_watch(&s->writes, fsc_script_path(p->points[k]), p->points[k]);
+	}
+	return s->writes.fd < 0 ? 0
+				: fsc_loop_watch_fd(&s->run->loop, s->writes.fd, on_writes, s, err);
+}
+
 static int run_attach(struct fsc_run *r, struct fsc_err *err)
 {
 	struct script_run *s = r->state;
@@ -212,8 +242,8 @@ static int run_attach(struct fsc_run *r, struct fsc_err *err)
 	s->events.style.terminal = r->sink.out == stdout && isatty(STDOUT_FILENO);
 	rc = fsc_script_run(s->script, FSC_POINT_BEGIN, 0, err);
 	if (!rc)
-		rc = fsc_script_attach(s->script, err);
-	return rc;
+		rc = watch_files(s, err);
+	return rc ? rc : fsc_script_attach(s->script, err);
 }
 
 /* bpftrace's own tests wait for a line, and compare all that is printed: then only what was lost is
@@ -289,6 +319,7 @@ static int run_detach(struct fsc_run *r, struct fsc_err *err)
 	int rc;
 
 	s->events.interrupted = r->interrupted;
+	fsc_writes_read(&s->writes, on_rewritten, s);
 	fsc_script_detach(s->script);
 	rc = fsc_run_events_drain(&s->events, true, err);
 	warn_full(s);
@@ -392,6 +423,7 @@ static struct script_run new_run(const struct fsc_run_script *o)
 {
 	struct script_run s = {
 	    .o = o,
+	    .writes = {.fd = -1},
 	    .pid_numbers = FSC_VEC_INIT(pid_t),
 	    .events = {.sink = o->sink, .style = o->style, .flush = o->flush},
 	};
@@ -403,6 +435,7 @@ static struct script_run new_run(const struct fsc_run_script *o)
 static void release_run(struct script_run *s)
 {
 	fsc_pcaps_close(&s->events.pcaps, NULL);
+	fsc_writes_close(&s->writes);
 	fsc_readings_free(s->events.readings);
 	fsc_script_free(s->script);
 	fsc_plan_free(s->plan);

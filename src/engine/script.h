@@ -52,6 +52,8 @@ void fsc_script_detach(struct fsc_script *s);
 size_t fsc_script_attached(const struct fsc_script *s);
 const struct fsc_vec *
 fsc_script_refused(const struct fsc_script *s); /* struct fsc_script_refused */
+/* The file of a point in user code. */
+const char *fsc_script_path(const struct fsc_point *pt);
 
 /* Reads iterators (iter:task) to their end, each once. */
 int fsc_script_iterate(struct fsc_script *s, struct fsc_err *err);

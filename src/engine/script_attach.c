@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "engine/descriptors.h"
 #include "engine/features.h"
+#include "engine/patched.h"
 #include "engine/script_priv.h"
 #include "probe/target.h"
 
@@ -86,7 +87,8 @@ bool fsc_script_variant_of(const struct fsc_script *s, const struct fsc_plan_pro
 
 static const char *refusal_text(int code)
 {
-	return code == ENOENT || code == EINVAL
+	return code == EADDRNOTAVAIL ? "a process has changed its code in memory"
+	       : code == ENOENT || code == EINVAL
 		   ? "the kernel does not allow a probe there, or has no such function"
 	       : code == EILSEQ	    ? "it is in the middle of an instruction; try another offset"
 	       : code == EOPNOTSUPP ? "the machine does not have this event"
@@ -164,7 +166,7 @@ static const struct fsc_target *target_of(const struct fsc_point *pt)
 	return pt->targets ? fsc_targets_at(pt->targets, pt->place) : NULL;
 }
 
-static const char *path_of(const struct fsc_point *pt)
+const char *fsc_script_path(const struct fsc_point *pt)
 {
 	const struct fsc_target *t = target_of(pt);
 
@@ -230,7 +232,46 @@ static bool goes_with(const struct fsc_plan_prog *p, const struct fsc_point *a,
 		      const struct fsc_point *b)
 {
 	return a->pid == b->pid && by_insns(p, a) == by_insns(p, b) &&
-	       !strcmp(path_of(a), path_of(b));
+	       !strcmp(fsc_script_path(a), fsc_script_path(b));
+}
+
+/* 0 stands for a place that is taken out of the batch. */
+static int found_patched(size_t id, pid_t pid, void *arg, struct fsc_err *err)
+{
+	struct fsc_batch *b = arg;
+
+	(void)pid;
+	if (!b->where[id])
+		return 0;
+	b->where[id] = 0;
+	return refuse_point(b, id, EADDRNOTAVAIL, err);
+}
+
+/* Code that one of the processes has changed in its memory gets no probe: see engine/patched.h. */
+static int refuse_patched(struct fsc_batch *b, struct fsc_err *err)
+{
+	FSC_AUTO(fsc_patched_release) struct fsc_patched p;
+	size_t kept = 0;
+	int rc;
+
+	fsc_patched_init(&p);
+	rc = fsc_patched_file(&p, b->path, err);
+	for (size_t i = 0; !rc && i < b->n; i++)
+		rc = fsc_patched_place(&p, b->where[i], i, err);
+	if (!rc)
+		rc = fsc_patched_find(&p, b->pid ? &b->pid : NULL, b->pid ? 1 : 0, found_patched, b,
+				      err);
+	for (size_t i = 0; i < b->n; i++) {
+		if (!b->where[i])
+			continue;
+		b->ids[kept] = b->ids[i];
+		b->tags[kept] = b->tags[i];
+		b->where[kept] = b->where[i];
+		b->cookies[kept] = b->cookies[i];
+		b->ref_ctrs[kept++] = b->ref_ctrs[i];
+	}
+	b->n = kept;
+	return rc;
 }
 
 static int attach_file(struct fsc_script *s, const struct fsc_plan_prog *p, size_t first,
@@ -239,7 +280,7 @@ static int attach_file(struct fsc_script *s, const struct fsc_plan_prog *p, size
 	const struct fsc_point *pt = p->points[first];
 	struct script_batch sb = {
 	    .s = s, .p = p, .ret = p->kind == FSC_POINT_URETPROBE && !by_insns(p, pt)};
-	struct fsc_batch b = {.path = path_of(pt),
+	struct fsc_batch b = {.path = fsc_script_path(pt),
 			      .pid = fsc_script_pid(s, pt),
 			      .singly = !s->many[fsc_script_number(s, p)],
 			      .link = link_user,
@@ -255,6 +296,8 @@ static int attach_file(struct fsc_script *s, const struct fsc_plan_prog *p, size
 			n++;
 		}
 	if (!rc)
+		rc = refuse_patched(&b, err);
+	if (!rc && b.n)
 		rc = fsc_attacher_link(&s->attacher, &b, err);
 	fsc_batch_release(&b);
 	if (rc == -ESRCH && err && !err->code)

@@ -137,6 +137,8 @@ still_hooked() {
 	start_runner "$FIXTURES/patched"
 	fs_error 1 "hooked cannot be probed: process $RUNNER has changed its code in memory" \
 		count --comm nobody "$FIXTURES/patched:hooked" -d 0.1
+	fs_error 1 'cannot attach uprobe:.*hooked: a process has changed its code in memory' \
+		run -e "uprobe:$FIXTURES/patched:hooked { exit(); }"
 	still_hooked alone
 	arm -f json --comm nobody "$FIXTURES/patched:hooked" "$FIXTURES/patched:beside"
 	still_hooked beside
@@ -168,6 +170,16 @@ still_hooked() {
 		./p >got
 		cmp truth got || fail "$command: $(<got)"
 	done
+}
+
+@test "a script ends when a file that it probes is rewritten" {
+	cp "$FIXTURES/rewritten" p
+	arm_as run -q -e "uprobe:$TMP/p:work { @ = count(); }"
+	cp "$FIXTURES/rewritten-second" p
+	status=0
+	wait "$FS" || status=$?
+	assert_eq "exit status" 1 "$status"
+	assert_match why "$(<err)" "$TMP/p was written to after [0-9.]+ s, which ended the run"
 }
 
 @test "touching a probed file and replacing it by another one end nothing" {
