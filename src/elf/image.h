@@ -38,8 +38,8 @@ const char *fsc_image_section_name(const struct fsc_image *im, const Elf64_Shdr 
 
 /* The file's own image, owned by e. */
 const struct fsc_image *fsc_elf_image(const struct fsc_elf *e);
-/* The separate debug file found by build id or .gnu_debuglink, opened once; NULL if there is none (errno 0)
- * or out of memory (errno ENOMEM). */
+/* The separate debug file found by build id or .gnu_debuglink, opened once; NULL if there is none
+ * (errno 0) or out of memory (errno ENOMEM). */
 const struct fsc_image *fsc_elf_debug_file(struct fsc_elf *e);
 /* Unpacks .gnu_debugdata. 1: *ret is open and the caller releases it; 0: the file has none or it is
  * broken (then a warning was logged); -ENOMEM. */

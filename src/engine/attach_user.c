@@ -230,7 +230,8 @@ int fsc_attach_user(struct fsc_session *s, struct fsc_err *err)
 	size_t ended = 0;
 	int rc = 0;
 
-	/* What is attached again was looked at, and may be changed by the kernel for our own probe. */
+	/* What is attached again was looked at, and may be changed by the kernel for our own probe.
+	 */
 	if (!s->selected)
 		rc = refuse_patched(s, all, err);
 	if (!rc && !s->selected)

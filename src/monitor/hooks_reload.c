@@ -28,10 +28,12 @@ static bool needs_other_links(const struct fsc_snoop_config *a, const struct fsc
 
 static void warn_of_fixed(const struct fsc_snoop_config *a, const struct fsc_snoop_config *b)
 {
-	if (a->stacks != b->stacks || a->dwarf != b->dwarf || a->max_processes_rows != b->max_processes_rows)
-		fsc_log(FSC_LOG_WARN,
-			"%s: \"stacks\", \"dwarf\" and \"rows\" of a running monitor stay as they are",
-			b->path);
+	if (a->stacks != b->stacks || a->dwarf != b->dwarf ||
+	    a->max_processes_rows != b->max_processes_rows)
+		fsc_log(
+		    FSC_LOG_WARN,
+		    "%s: \"stacks\", \"dwarf\" and \"rows\" of a running monitor stay as they are",
+		    b->path);
 }
 
 bool fsc_hooks_will_end(const struct fsc_hooks *h, const struct hooked *f)

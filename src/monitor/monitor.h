@@ -10,7 +10,7 @@ struct fsc_monitor_opts {
 	const struct fsc_output_opts *out; /* interval 0: the configuration's */
 	const pid_t *pids;		   /* besides the configuration's, which has them already */
 	size_t n_pids;
-	bool dwarf; /* as if the configuration said so */
+	bool dwarf;	 /* as if the configuration said so */
 	bool no_control; /* no sockets */
 };
 

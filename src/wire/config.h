@@ -129,7 +129,7 @@ struct fsc_config {
 	__u32 bystanders;	      /* bool: count hits of processes that are not traced */
 	/* Of struct task_struct: group_leader, start_time, self_exec_id; 0: not known. */
 	__u32 task_leader, task_start, task_execs;
-	__u32 moves;		      /* bool: rows move between links, see FSC_HANDOVER */
+	__u32 moves; /* bool: rows move between links, see FSC_HANDOVER */
 };
 _Static_assert(sizeof(struct fsc_config) == 168, "wire layout changed");
 
