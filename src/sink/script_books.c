@@ -3,7 +3,7 @@
 
 void fsc_script_books(const struct fsc_script_books *books, struct fsc_buf *b)
 {
-	fsc_buf_printf(b, "seen %llu = kept %llu",
+	fsc_buf_printf(b, "events: seen %llu = kept %llu",
 		       (unsigned long long)(books->kept + books->lost[0].n),
 		       (unsigned long long)books->kept);
 	if (books->lost[0].n)
