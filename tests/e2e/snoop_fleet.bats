@@ -247,7 +247,7 @@ paid() {
 	configure '"custom_sym": {"work": {"symbol": "work", "library": "'"$TMP"'/target"}}, "targets": {"names": ["target"]}, "max_overhead": "0.001%"'
 	snoop
 	ask spin
-	eventually grep -q "warning: work is no longer watched: probes took .* of the machine's CPU time" err
+	eventually grep -q "warning: work is no longer watched: its probes took .* of the machine's CPU time" err
 	ask stop
 	eventually grep -q 'work is watched again' err
 	ended
