@@ -156,8 +156,11 @@ static bool offset_fits(const struct search *s, const struct fsc_elf *e, const s
 	uint64_t before, after;
 
 	if (sym->size && off >= sym->size) {
-		snprintf(why, n, "Offset outside the function bounds ('%.80s' size is %llu)",
-			 sym->name, (unsigned long long)sym->size);
+		snprintf(
+		    why, n,
+		    "Offset outside the function bounds ('%.40s' size is %llu): it ends before "
+		    "+%#llx",
+		    sym->name, (unsigned long long)sym->size, off);
 		return false;
 	}
 	if (fsc_insn_boundary(e, sym->offset, off, &before, &after))
